@@ -1,0 +1,55 @@
+# `make verify` and `make test` work from nothing: they create .venv and install what they need.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: verify test test-core mutants lint bench figures notebooks clean
+
+verify: .venv/core
+	$(BIN)/fltheory verify
+
+test: .venv/all
+	$(BIN)/pytest -n 2
+
+# Everything that needs no torch.
+test-core: .venv/dev
+	$(BIN)/pytest -n 2 -m "not torch"
+
+# Every falsified claim, at the default depth.
+mutants: .venv/dev
+	$(BIN)/python -m pytest -q --mutants=all tests/analysis/test_mutants.py
+
+lint: .venv/all
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/core
+	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+figures: .venv/core
+	$(BIN)/fltheory figures --out docs/figures
+
+notebooks: .venv/all
+	$(BIN)/pytest --nbmake --nbmake-timeout=120 notebooks/*.ipynb
+
+clean:
+	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "fltheory needs Python 3.11 or newer; set PYTHON=")'
+	$(PYTHON) -m venv .venv
+
+.venv/core: .venv/bin/python pyproject.toml constraints.txt
+	$(PIP) --editable .
+	touch $@
+
+.venv/dev: .venv/core
+	$(PIP) --editable '.[testing,dev]'
+	touch $@
+
+.venv/all: .venv/dev
+	$(PIP) --editable '.[testing,dev,training,notebooks]'
+	touch $@

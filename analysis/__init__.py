@@ -1,0 +1,1 @@
+"""Do theory and simulation agree: checks, verdicts, figures, command line. Imports `fltheory` and `sims`."""

@@ -1,0 +1,115 @@
+"""How claims are checked: one module a paper, each a `CheckBook` found through `fltheory.checks`.
+
+A check is a function (claim, depth) -> Evidence that reads the claim's formulas, bound and conditions and
+computes the other side by itself. Its mutants are falsified copies of the claim: the check must judge each
+of them differently from the claim, or it cannot fail.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import sympy
+
+from analysis.evidence import Evidence
+from fltheory import plugins
+from fltheory.errors import InputError
+from fltheory.ledger import Claim
+
+Depth = Literal["quick", "default", "deep"]
+DEPTHS: tuple[Depth, ...] = ("quick", "default", "deep")
+CheckFunction = Callable[[Claim, Depth], Evidence]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A named way to falsify a claim."""
+
+    name: str
+    apply: Callable[[Claim], Claim]
+
+
+def mutate(part: str, name: str, change: Callable[[Any], Any]) -> Mutant:
+    """Falsify one part of a claim: "bound", or the name of a formula.
+
+    `change` gets the sympy expression and returns the falsified one.
+    """
+
+    def apply(claim: Claim) -> Claim:
+        if part == "bound":
+            assert claim.bound is not None
+            return replace(claim, bound=replace(claim.bound, rhs=change(claim.bound.rhs)))
+        return replace(claim, formulas={**claim.formulas, part: change(claim.formulas[part])})
+
+    return Mutant(f"{part}: {name}", apply)
+
+
+def times(part: str, factor: Any) -> Mutant:
+    """A wrong constant: the part multiplied by `factor`."""
+    return mutate(part, f"times {factor}", lambda e: e * sympy.nsimplify(factor))
+
+
+def plus(part: str, term: Any) -> Mutant:
+    """An index or value off by `term`."""
+    return mutate(part, f"plus {term}", lambda e: e + sympy.nsimplify(term))
+
+
+def put(part: str, old: Any, new: Any) -> Mutant:
+    """A wrong symbol or exponent: `old` replaced by `new`."""
+    return mutate(part, f"{old} -> {new}", lambda e: _replaced(e, old, new))
+
+
+def _replaced(expression: Any, old: Any, new: Any) -> Any:
+    changed = expression.subs(old, new)
+    if changed == expression:
+        raise InputError("old", old, f"a part of {expression}")
+    return changed
+
+
+@dataclass(frozen=True)
+class Check:
+    """One way to check one claim, with the falsified claims that it must reject."""
+
+    claim_id: str
+    function: CheckFunction
+    mutants: tuple[Mutant, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of its function."""
+        return self.function.__name__
+
+    def digest(self) -> str:
+        """SHA-256 of its source; evidence of another digest is stale."""
+        return hashlib.sha256(inspect.getsource(self.function).encode()).hexdigest()
+
+
+class CheckBook:
+    """The checks of one paper; `@checks(claim, mutants=[...])` enters a function."""
+
+    def __init__(self) -> None:
+        self.checks: list[Check] = []
+
+    def __call__(self, claim: Claim, *, mutants: list[Mutant]) -> Callable[[CheckFunction], CheckFunction]:
+        """Enter the decorated function as a check of `claim`. A check without a mutant is refused."""
+        if not mutants:
+            raise InputError("mutants", mutants, "at least one: a check must be able to fail")
+
+        def enter(function: CheckFunction) -> CheckFunction:
+            self.checks.append(Check(claim.id, function, tuple(mutants)))
+            return function
+
+        return enter
+
+
+def all_checks() -> Mapping[str, list[Check]]:
+    """Claim id -> its checks, over all installed check books."""
+    found: dict[str, list[Check]] = {}
+    for entry in plugins.entries("fltheory.checks").values():
+        for check in plugins.load(entry).checks:
+            found.setdefault(check.claim_id, []).append(check)
+    return found

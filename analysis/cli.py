@@ -1,0 +1,264 @@
+"""The `fltheory` command. Imports are local to each command, so that help and usage errors come at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from analysis.verify import Result
+
+app = typer.Typer(
+    name="fltheory",
+    help="Does federated-learning theory agree with itself, with exact computation, and with practice?",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+data_app = typer.Typer(help="Data sets that are loaded, never shipped.", no_args_is_help=True)
+app.add_typer(data_app, name="data")
+
+DONE, DIFFERS, BAD_INPUT = 0, 1, 2
+
+# Newer versions of typer carry click inside: ask typer for the base of its usage errors.
+UsageError = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+
+class Depth(StrEnum):
+    """How far the checks go."""
+
+    quick = "quick"
+    default = "default"
+    deep = "deep"
+
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command("list")
+def list_claims(
+    paper: Annotated[str | None, typer.Option(help="Only claims of this paper.")] = None,
+    verdict: Annotated[str | None, typer.Option(help="Only claims with this recorded verdict.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """List the claims with their recorded verdicts."""
+    from fltheory.errors import InputError
+    from fltheory.verdicts import VERDICTS, recorded
+
+    entries = recorded()
+    papers = sorted({id_.partition(".")[0] for id_ in entries})
+    if paper is not None and paper not in papers:
+        raise InputError("--paper", paper, f"one of {', '.join(papers)}{_did_you_mean(paper, papers)}")
+    if verdict is not None and verdict not in VERDICTS:
+        hint = _did_you_mean(verdict, VERDICTS)
+        raise InputError("--verdict", verdict, f"one of {', '.join(VERDICTS)}{hint}")
+    chosen = {
+        id_: entry
+        for id_, entry in entries.items()
+        if paper in (None, id_.partition(".")[0]) and verdict in (None, entry["verdict"])
+    }
+    if as_json:
+        print(json.dumps(chosen, indent=1, ensure_ascii=False))
+        return
+    width = max((len(id_) for id_ in chosen), default=0)
+    for id_, entry in chosen.items():
+        print(f"{id_:<{width}}  {entry['verdict']:<12}  {entry['title']}")
+    print(f"{len(chosen)} of {len(entries)} claims; `fltheory show ID` tells the rest.", file=sys.stderr)
+
+
+@app.command()
+def show(
+    claim_id: Annotated[str, typer.Argument(metavar="ID")],
+    latex: Annotated[bool, typer.Option(help="Print the formulas in LaTeX.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show one claim: statement, assumptions, conditions, bound, evidence, and how to rerun it."""
+    from analysis.show import claim_as_json, claim_as_text
+    from fltheory.ledger import ledger
+
+    claim = ledger[claim_id]
+    print(json.dumps(claim_as_json(claim), indent=1, ensure_ascii=False) if as_json else claim_as_text(claim, latex))
+
+
+@app.command()
+def verify(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[ID|PAPER]...")] = None,
+    depth: Annotated[Depth, typer.Option(help="How far the checks go.")] = Depth.default,
+    record: Annotated[bool, typer.Option(help="Write the verdicts of this source checkout.")] = False,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the results to this file.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+) -> None:
+    """Check the claims and hold the verdicts against the recorded ones."""
+    _one_thread_a_process()
+    from analysis import verify as v
+
+    claims = v.select(names or [])
+    results = _with_progress(v.run(claims, depth.value, workers), len(claims))
+    _print_results(results)
+    if json_file is not None:
+        v.write_text(json_file, v.to_json(results))
+    crashed = [r for r in results if r.crash]
+    for result in crashed:
+        print(f"\n{result.claim.id}: a check crashed\n{result.crash}", file=sys.stderr)
+    if record:
+        v.record(results, Path.cwd())
+        print("recorded in fltheory/data/verdicts.json and docs/verdicts.md")
+    different = v.differences(results)
+    for line in different:
+        print(line, file=sys.stderr)
+    if not names:
+        _show_phone_activity()
+    raise typer.Exit(DIFFERS if crashed or different else DONE)
+
+
+@app.command()
+def weights(
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="CSV or Parquet: client, round or timestamp.")],
+    cutoff: Annotated[str, typer.Option(help="Cutoff K of the intervals, or inf.")],
+    clients: Annotated[str | None, typer.Option(help="Number of clients, or a file with one client a line.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Number of rounds of the log.")] = None,
+    round_length: Annotated[str | None, typer.Option(help="Length of a round, for timestamps: 1h, 15m, 1d.")] = None,
+    out: Annotated[Path, typer.Option(help="Where the plot goes.")] = Path("weights.png"),
+    as_json: JsonFlag = False,
+) -> None:
+    """Fit rates to a participation log and give FedAU's weights with their exact error."""
+    _one_thread_a_process()
+    from analysis.traces import read_log
+    from analysis.weights_report import plot, weights_report
+    from fltheory.errors import cutoff as valid_cutoff
+
+    who: int | Path | None = None if clients is None else int(clients) if clients.isdigit() else Path(clients)
+    limit = valid_cutoff("--cutoff", float(cutoff) if _is_number(cutoff) else cutoff)
+    found = read_log(log, clients=who, rounds=rounds, round_length=round_length)
+    report = weights_report(found, limit)
+    print(json.dumps(report.to_json(), indent=1, ensure_ascii=False) if as_json else report.to_text())
+    plot(report, out)
+    print(f"plot: {out}", file=sys.stderr)
+
+
+@app.command()
+def figures(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the figures and their data.")] = Path("figures"),
+) -> None:
+    """Draw figures: one PNG and one CSV with the plotted data each. Without names, all of them."""
+    _one_thread_a_process()
+    from fltheory import plugins
+    from fltheory.errors import InputError
+
+    known = {
+        f"{entry.name}.{name}": draw
+        for entry in plugins.entries("fltheory.figures").values()
+        for name, draw in plugins.load(entry).items()
+    }
+    for name in names or []:
+        if name not in known:
+            raise InputError("name of a figure", name, f"one of {', '.join(known)}{_did_you_mean(name, known)}")
+    for name in names or known:
+        for path in known[name](out):
+            print(path)
+
+
+@data_app.command()
+def fetch(name: Annotated[str, typer.Argument(help="Name of the data set, e.g. phone-activity.")]) -> None:
+    """Fetch a data set, check its SHA-256, convert it once and keep it in the cache."""
+    from sims.data import fetch as fetch_data
+
+    print(fetch_data(name))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _did_you_mean(name: str, known: Sequence[str] | dict[str, object]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, known, n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def _one_thread_a_process() -> None:
+    """Before numpy is imported: two spinning thread pools on two cores are far slower than one thread."""
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")
+
+
+def _with_progress(results: object, total: int) -> list[Result]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    done: list[Result] = []
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("checking", total=total)
+        for result in results:  # type: ignore[attr-defined]
+            done.append(result)
+            progress.update(task, advance=1, description=result.claim.id)
+    return done
+
+
+def _print_results(results: list[Result]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading, how in (("claim", "left"), ("verdict", "left"), ("largest ratio", "right"), ("seconds", "right")):
+        table.add_column(heading, justify=how, no_wrap=True)  # type: ignore[arg-type]
+    table.add_column("finding", overflow="fold")
+    for result in results:
+        evidence = result.key_evidence
+        ratio = f"{evidence.largest:.3f}" if evidence and evidence.largest is not None else ""
+        finding = "a check crashed" if result.crash else evidence.summary if evidence else result.claim.unchecked
+        table.add_row(result.claim.id, result.verdict, ratio, f"{result.seconds:.2f}", finding)
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    console.print(table, markup=False)
+    counts = {}
+    for result in results:
+        counts[result.verdict] = counts.get(result.verdict, 0) + 1
+    print(f"{len(results)} claims: " + ", ".join(f"{n} {verdict}" for verdict, n in sorted(counts.items())))
+
+
+def _show_phone_activity() -> None:
+    """The real log, apart from the verdicts and only when it was fetched."""
+    from sims.data import is_fetched, path
+
+    if not is_fetched("phone-activity"):
+        return
+    from analysis.traces import read_log
+    from analysis.weights_report import weights_report
+
+    log = read_log(path("phone-activity"), round_length="1h")
+    print("\nA real log, no verdict: phone-activity (stationary phones stand for available clients)")
+    print(weights_report(log, 50).summary_text())
+
+
+def main() -> None:
+    """Run the command; bad input is one line on stderr and exit code 2."""
+    try:
+        sys.exit(app(standalone_mode=False))
+    except UsageError as error:
+        message = error.format_message()  # type: ignore[attr-defined]
+    except typer.Abort:
+        sys.exit(130)
+    except ValueError as error:
+        from fltheory.errors import InputError
+
+        if not isinstance(error, InputError):
+            raise
+        message = str(error)
+    print(f"fltheory: {message}", file=sys.stderr)
+    sys.exit(BAD_INPUT)

@@ -1,0 +1,127 @@
+"""Evidence: what one check found about one claim, in a word that is never stronger than the finding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fltheory.verdicts import Verdict
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a check found.
+
+    verdict     one of `fltheory.verdicts.VERDICTS`
+    method      how: "algebra", "enumeration", "exact grid", "simulation", ...
+    summary     one sentence a reader can quote
+    domain      over which parameters
+    cases       how many cases were decided
+    largest     the largest left/right ratio found (a found value, never a supremum); None if no bound
+    hypothesis  what a conditional statement needs
+    witness     name -> value of every quantity of a violation, conditions included
+    """
+
+    verdict: Verdict
+    method: str
+    summary: str
+    domain: str = ""
+    cases: int = 0
+    largest: float | None = None
+    hypothesis: str = ""
+    witness: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dictionary, empty fields left out, exact numbers as strings."""
+        kept = {k: v for k, v in vars(self).items() if v not in ("", 0, None) and v != {}}
+        if self.witness:
+            kept["witness"] = {k: v if isinstance(v, int | float | bool) else str(v) for k, v in self.witness.items()}
+        return kept
+
+
+@dataclass
+class Tally:
+    """Counts cases, keeps the largest left/right ratio and the first violation.
+
+    A case is one left-hand side held against one right-hand side under named values. The comparison is exact
+    for rationals; for floats `slack`, a relative error bound of the computation, is granted to the claim.
+    """
+
+    slack: float = 0.0
+    cases: int = 0
+    largest: float = 0.0
+    witness: dict[str, Any] = field(default_factory=dict)
+
+    def at_most(self, left: Any, right: Any, **where: Any) -> None:
+        """Record whether left <= right."""
+        ratio = float(left / right) if right else (float("inf") if left > 0 else 0.0)
+        self._record(left <= right * (1 + self.slack) if self.slack else left <= right, left, right, ratio, where)
+
+    def equal(self, left: Any, right: Any, **where: Any) -> None:
+        """Record whether left == right."""
+        gap = abs(left - right)
+        self._record(gap <= self.slack * abs(right) if self.slack else gap == 0, left, right, 1.0, where)
+
+    def holds(self, condition: bool, **where: Any) -> None:
+        """Record whether a condition is true."""
+        self._record(bool(condition), condition, True, 1.0, where)
+
+    def _record(self, good: bool, left: Any, right: Any, ratio: float, where: dict[str, Any]) -> None:
+        self.cases += 1
+        self.largest = max(self.largest, ratio)
+        if not good and not self.witness:
+            self.witness = {**where, "left": left, "right": right}
+
+    def evidence(self, good: Verdict, method: str, summary: str, *, domain: str, ratio: bool = False) -> Evidence:
+        """`good` if no case violated the claim, else `refuted` with the first violation."""
+        if self.witness:
+            return Evidence(
+                "refuted", method, f"violated: {_facts(self.witness)}", domain, self.cases, witness=self.witness
+            )
+        return Evidence(good, method, summary, domain, self.cases, self.largest if ratio else None)
+
+
+def conditional(
+    as_stated: Tally, with_hypothesis: Tally, hypothesis: str, method: str, summary: str, *, domain: str
+) -> Evidence:
+    """Judge a statement that may need a hypothesis.
+
+    `refuted` if it fails even with the hypothesis, `exact` if it never fails, `conditional` if it fails as
+    stated and holds with the hypothesis in every case.
+    """
+    if with_hypothesis.witness:
+        return with_hypothesis.evidence("exact", method, "", domain=domain)
+    cases = as_stated.cases + with_hypothesis.cases
+    if not as_stated.witness:
+        return Evidence("exact", method, "holds as stated in every case", domain, cases)
+    return Evidence(
+        "conditional", method, summary, domain, cases, hypothesis=hypothesis, witness=as_stated.witness
+    )
+
+
+def algebra(
+    steps: Iterable[tuple[str, Any]], good: Verdict, summary: str, *, sample: Callable[[Any], Any] | None = None
+) -> Evidence:
+    """Judge a chain of (statement, residual) steps, each of which must simplify to exactly zero.
+
+    A step that does not is a refutation only if `sample(residual)`, the residual at a rational point, is not
+    zero: the witness. Otherwise the chain is merely not checked.
+    """
+    from sympy import simplify
+
+    done = []
+    for statement, residual in steps:
+        left_over = simplify(residual)
+        if left_over != 0:
+            value = sample(left_over) if sample else left_over
+            if value == 0 or not getattr(value, "is_number", False):
+                return Evidence("not checked", "algebra", f"not decided: {statement}", cases=len(done))
+            witness = {"step": statement, "residual": value}
+            return Evidence("refuted", "algebra", f"fails: {statement}", cases=len(done), witness=witness)
+        done.append(statement)
+    return Evidence(good, "algebra", summary, "; ".join(done), len(done))
+
+
+def _facts(witness: Mapping[str, Any]) -> str:
+    return ", ".join(f"{k} = {float(v):.6g}" if isinstance(v, float) else f"{k} = {v}" for k, v in witness.items())

@@ -1,0 +1,200 @@
+"""Run checks, collect verdicts, hold them against the recorded ones, record new ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import joblib
+
+from analysis.checks import Check, Depth, Mutant, all_checks
+from analysis.evidence import Evidence
+from fltheory.errors import InputError
+from fltheory.ledger import Claim, ledger, unknown_claim
+from fltheory.verdicts import MEANING, VERDICTS, Verdict, headline, recorded
+
+
+@dataclass
+class Result:
+    """What the checks of one claim found."""
+
+    claim: Claim
+    evidence: list[Evidence] = field(default_factory=list)
+    check_digests: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    crash: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of its evidences."""
+        return headline([e.verdict for e in self.evidence])
+
+    @property
+    def key_evidence(self) -> Evidence | None:
+        """The evidence that decides the verdict."""
+        return next((e for e in self.evidence if e.verdict == self.verdict), None)
+
+    def to_json(self) -> dict[str, Any]:
+        """The recorded entry: no timings, hashes of claim and checks."""
+        claim = self.claim
+        entry: dict[str, Any] = {
+            "title": claim.title,
+            "kind": claim.kind,
+            "where": claim.where,
+            "origin": claim.origin,
+            "verdict": self.verdict,
+            "claim_sha256": claim.digest,
+            "check_sha256": self.check_digests,
+            "evidence": [e.to_json() for e in self.evidence],
+        }
+        if not self.evidence:
+            entry["reason"] = claim.unchecked
+        if claim.repaired_by:
+            entry["repaired_by"] = claim.repaired_by
+        return entry
+
+
+def select(names: Sequence[str]) -> list[Claim]:
+    """The claims of the given ids and papers, in ledger order; all of them for no names."""
+    if not names:
+        return list(ledger.values())
+    chosen: set[str] = set()
+    for name in names:
+        if name in ledger.papers:
+            chosen |= set(ledger.papers[name].claims)
+        else:
+            try:
+                chosen.add(ledger[name].id)
+            except KeyError:
+                raise unknown_claim(name, [*ledger, *ledger.papers]) from None
+    return [claim for id_, claim in ledger.items() if id_ in chosen]
+
+
+def _run(claim: Claim, depth: Depth) -> Result:
+    """Run every check of one claim; a crash is part of the result, so that nothing else is lost."""
+    result = Result(claim)
+    start = time.perf_counter()
+    for check in all_checks().get(claim.id, []):
+        try:
+            result.evidence.append(check.function(claim, depth))
+            result.check_digests.append(check.digest())
+        except Exception:
+            result.crash = traceback.format_exc()
+    result.seconds = time.perf_counter() - start
+    return result
+
+
+def run(claims: Sequence[Claim], depth: Depth, workers: int = 1) -> Iterator[Result]:
+    """Check the claims, in order, on `workers` processes."""
+    # loky's workers are fresh interpreters: they find the checks through the entry points as this one does.
+    tasks = (joblib.delayed(_run_by_id)(claim.id, depth) for claim in claims)
+    yield from joblib.Parallel(n_jobs=workers, return_as="generator", batch_size=1)(tasks)
+
+
+def _run_by_id(claim_id: str, depth: Depth) -> Result:
+    return _run(ledger[claim_id], depth)
+
+
+def differences(results: Sequence[Result]) -> list[str]:
+    """One line for every verdict that is not the recorded one."""
+    known = recorded()
+    lines = []
+    for result in results:
+        entry = known.get(result.claim.id)
+        before = entry["verdict"] if entry else "nothing"
+        if before != result.verdict:
+            lines.append(f"{result.claim.id}: recorded {before}, now {result.verdict}")
+    return lines
+
+
+def stale() -> list[str]:
+    """One line for every recorded entry whose claim or checks have changed since, and every missing one."""
+    known, checks = recorded(), all_checks()
+    lines = [f"{id_}: recorded, but no such claim" for id_ in known if id_ not in ledger]
+    for id_, claim in ledger.items():
+        entry = known.get(id_)
+        if entry is None:
+            lines.append(f"{id_}: not recorded")
+        elif entry["claim_sha256"] != claim.digest:
+            lines.append(f"{id_}: the claim has changed")
+        elif entry["check_sha256"] != [c.digest() for c in checks.get(id_, [])]:
+            lines.append(f"{id_}: its checks have changed")
+    return lines
+
+
+def caught(check: Check, mutant: Mutant, depth: Depth = "quick") -> tuple[Verdict, Verdict]:
+    """(verdict of the claim, verdict of the falsified claim); the mutant is caught if they differ."""
+    claim = ledger[check.claim_id]
+    return check.function(claim, depth).verdict, check.function(mutant.apply(claim), depth).verdict
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write under a temporary name, then rename: a reader never sees half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise InputError("output folder", str(path.parent), f"writable ({error.strerror})") from None
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.chmod(name, 0o644)
+    os.replace(name, path)
+
+
+def to_json(results: Sequence[Result]) -> str:
+    """The text of a verdicts file."""
+    claims = {r.claim.id: r.to_json() for r in results}
+    return json.dumps({"schema": 1, "claims": claims}, indent=1, ensure_ascii=False) + "\n"
+
+
+def page(known: dict[str, dict[str, Any]]) -> str:
+    """docs/verdicts.md, rendered from the recorded entries alone."""
+    lines = [
+        "# Verdicts",
+        "",
+        "Rendered by `fltheory verify --record` from `fltheory/data/verdicts.json`; not edited by hand.",
+        "A claim keeps all its evidence; its verdict is the worst of them. `fltheory show ID` tells the rest.",
+        "",
+        "| verdict | means | claims |",
+        "|---|---|---:|",
+    ]
+    for verdict in VERDICTS:
+        number = sum(entry["verdict"] == verdict for entry in known.values())
+        lines.append(f"| `{verdict}` | {MEANING[verdict]} | {number} |")
+    paper = ""
+    for id_, entry in known.items():
+        if (name := id_.partition(".")[0]) != paper:
+            paper = name
+            lines += ["", f"## {paper}", "", "| claim | where | statement | verdict | because |", "|---|---|---|---|---|"]
+        reason = entry.get("reason") or next(
+            e["summary"] for e in entry["evidence"] if e["verdict"] == entry["verdict"]
+        )
+        cells = (f"`{id_}`", entry["where"], entry["title"], f"`{entry['verdict']}`", reason)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def record(results: Sequence[Result], root: Path) -> None:
+    """Merge the results into the recorded verdicts below `root` (a source checkout) and render the page.
+
+    Entries of claims that were not run are kept; claims that no longer exist are dropped.
+    """
+    if not (root / "fltheory" / "data").is_dir():
+        raise InputError("place to record", str(root), "a source checkout (with fltheory/data)")
+    if broken := [r.claim.id for r in results if r.crash]:
+        raise InputError("results", ", ".join(broken), "free of crashed checks to be recorded")
+    fresh = {r.claim.id: r.to_json() for r in results}
+    merged = recorded() | fresh
+    ordered = {id_: merged[id_] for id_ in ledger if id_ in merged}
+    text = json.dumps({"schema": 1, "claims": ordered}, indent=1, ensure_ascii=False) + "\n"
+    write_text(root / "fltheory" / "data" / "verdicts.json", text)
+    write_text(root / "docs" / "verdicts.md", page(ordered))
+
+

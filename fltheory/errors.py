@@ -1,0 +1,59 @@
+"""Bad input: one sentence that names the argument, the value and what is allowed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+class InputError(ValueError):
+    """An argument is outside what is allowed. The command line prints it in one line and exits with 2."""
+
+    def __init__(self, argument: str, value: object, allowed: str) -> None:
+        self.argument, self.value, self.allowed = argument, value, allowed
+        super().__init__(f"{argument} must be {allowed}; got {_shown(value)}")
+
+
+def _shown(value: object) -> str:
+    text = np.array2string(value, threshold=6) if isinstance(value, np.ndarray) else repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def probabilities(argument: str, value: npt.ArrayLike, *, zero: bool = False) -> npt.NDArray[np.float64]:
+    """`value` as a float array with every element in (0, 1] (in [0, 1] with `zero`)."""
+    allowed = "in [0, 1]" if zero else "in (0, 1]"
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(argument, value, f"a number or array of numbers {allowed}") from None
+    bad = ~((array >= 0 if zero else array > 0) & (array <= 1))  # written so that NaN is bad
+    if bad.any():
+        raise InputError(argument, float(array[bad].flat[0]), allowed)
+    return array
+
+
+def count(argument: str, value: Any, *, least: int = 1) -> int:
+    """`value` as an int of at least `least`; a bool or a number with a fraction is refused."""
+    allowed = f"a whole number of at least {least}"
+    if isinstance(value, bool | np.bool_):
+        raise InputError(argument, value, allowed)
+    try:
+        whole = int(value)
+        if whole != value or whole < least:
+            raise InputError(argument, value, allowed)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(argument, value, allowed) from None
+    return whole
+
+
+def cutoff(argument: str, value: Any) -> int | float:
+    """A cutoff K: a whole number of at least 1, or `math.inf` for no cutoff."""
+    if isinstance(value, float | np.floating) and value == math.inf:
+        return math.inf
+    try:
+        return count(argument, value)
+    except InputError:
+        raise InputError(argument, value, "a whole number of at least 1, or infinity") from None

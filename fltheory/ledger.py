@@ -1,0 +1,223 @@
+"""What is claimed: papers, claims and bounds, and the ledger that finds them by id.
+
+A claim is one numbered statement of a paper, or one of ours. What a machine can read of it stands in
+`conditions` (sympy relations), `formulas` (sympy expressions) and `bound`; checks, which live in `analysis`,
+read these parts and nothing else, so that a falsified claim fails its check.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from typing import Any, Literal
+
+import sympy
+
+from fltheory import plugins
+from fltheory.errors import InputError
+from fltheory.symbols import UNITS, Constants
+from fltheory.units import ONE, Unit, unit_of
+
+Kind = Literal[
+    "assumption", "definition", "algorithm", "equation", "lemma", "proposition", "theorem", "corollary",
+    "remark", "number", "table", "law",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Bound:
+    """`lhs` (in words) is at most `rhs` (explicit constants); `order` is how the paper prints it."""
+
+    lhs: str
+    rhs: sympy.Expr
+    order: str = ""
+    unit: Unit = ONE
+
+    @cached_property
+    def _arguments(self) -> list[sympy.Symbol]:
+        return sorted(self.rhs.free_symbols, key=lambda s: s.name)
+
+    @cached_property
+    def _function(self) -> Any:
+        return sympy.lambdify(self._arguments, self.rhs, "numpy")
+
+    def at(self, constants: Constants | None = None, **values: float) -> float:
+        """The value of the right-hand side.
+
+        Takes a `Constants` object, which may know more names than this bound needs, or names directly.
+        Raises InputError for an unknown name, a missing one, or a value outside its domain.
+        """
+        known = Constants(**{**(constants or {}), **values})
+        missing = [s.name for s in self._arguments if s.name not in known]
+        if missing:
+            raise InputError("constants", sorted(known), f"complete; missing: {', '.join(missing)}")
+        if any(known[s.name] == math.inf for s in self._arguments):
+            at_infinity = {s: sympy.oo if known[s.name] == math.inf else known[s.name] for s in self._arguments}
+            return float(self.rhs.subs(at_infinity))
+        return float(self._function(*(known[s.name] for s in self._arguments)))
+
+    def check_units(self) -> None:
+        """Raise `fltheory.units.UnitError` unless the right-hand side has the unit of the left-hand side."""
+        found = unit_of(self.rhs, UNITS)
+        if found != self.unit:
+            raise InputError("unit of the bound", str(found), f"{self.unit}, the unit of its left-hand side")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement with everything needed to check it.
+
+    id          <paper>.<name>, as in docs/verdicts.md
+    where       where it stands in the paper ("ours" for what we add)
+    words       the statement in words
+    latex       the statement as printed (display math without delimiters)
+    origin      "paper" or "ours"
+    assumes     the assumptions it makes (claims of kind "assumption")
+    conditions  name -> sympy relation
+    formulas    name -> sympy expression: the machine-readable content
+    bound       where it is a bound
+    uses        ids of the statements it rests on
+    repaired_by id of the statement to use instead, where one is known
+    aliases     older names, found by lookup
+    unchecked   why there is no check, for what is not checked
+    """
+
+    id: str
+    title: str
+    kind: Kind
+    where: str
+    words: str
+    edition: str
+    latex: str = ""
+    origin: Literal["paper", "ours"] = "paper"
+    assumes: tuple[Claim, ...] = ()
+    conditions: Mapping[str, sympy.Basic] = field(default_factory=dict)
+    formulas: Mapping[str, sympy.Basic] = field(default_factory=dict)
+    bound: Bound | None = None
+    uses: tuple[str, ...] = ()
+    repaired_by: str = ""
+    aliases: tuple[str, ...] = ()
+    unchecked: str = ""
+    letters: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def paper(self) -> str:
+        """The paper's one name: the part of the id before the first dot."""
+        return self.id.partition(".")[0]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the statement; a recorded verdict of another digest is stale."""
+        parts = {
+            "id": self.id,
+            "words": self.words,
+            "latex": self.latex,
+            "assumes": [a.id for a in self.assumes],
+            "conditions": {k: sympy.srepr(v) for k, v in self.conditions.items()},
+            "formulas": {k: sympy.srepr(v) for k, v in self.formulas.items()},
+            "bound": [self.bound.lhs, sympy.srepr(self.bound.rhs)] if self.bound else None,
+            "unchecked": self.unchecked,
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def to_latex(self, expression: sympy.Basic) -> str:
+        """`expression` in the letters of the paper."""
+        names = {s: self.letters.get(s.name, s.name) for s in expression.free_symbols}
+        return str(sympy.latex(expression, symbol_names=names))
+
+    def display_lines(self) -> dict[str, str]:
+        """Label -> LaTeX of every machine-readable part, bound first."""
+        lines = {}
+        if self.bound:
+            lines[f"bound on {self.bound.lhs}"] = self.to_latex(self.bound.rhs)
+        lines |= {name: self.to_latex(part) for name, part in self.formulas.items()}
+        lines |= {f"condition: {name}": self.to_latex(part) for name, part in self.conditions.items()}
+        return lines
+
+    def _repr_latex_(self) -> str:
+        body = [self.latex] if self.latex else list(self.display_lines().values())
+        return "$$" + r" \qquad ".join(body) + "$$" if body else self.words
+
+    def _repr_html_(self) -> str:
+        head = f"<b>{escape(self.id)}</b> ({escape(self.kind)}, {escape(self.where)}): {escape(self.title)}"
+        lines = "".join(f"<li>{escape(k)}: ${v}$</li>" for k, v in self.display_lines().items())
+        return f"<div>{head}<p>{escape(self.words)}</p><ul>{lines}</ul></div>"
+
+
+class Paper:
+    """One paper (or one user's collection of statements): its name, its edition, its letters, its claims."""
+
+    def __init__(self, name: str, title: str, *, edition: str, letters: Mapping[str, str] | None = None) -> None:
+        if not name.isidentifier():
+            raise InputError("name of a paper", name, "one word, the first part of all its claim ids")
+        self.name, self.title, self.edition = name, title, edition
+        self.letters = dict(letters or {})
+        self.claims: dict[str, Claim] = {}
+
+    def claim(self, name: str, title: str, *, kind: Kind, where: str, words: str, **parts: Any) -> Claim:
+        """Enter one statement under the id `<paper>.<name>` and return it."""
+        new = Claim(
+            f"{self.name}.{name}", title, kind, where, words, edition=self.edition, letters=self.letters, **parts
+        )
+        if new.id in self.claims:
+            raise InputError("claim id", new.id, "new: this id is taken")
+        self.claims[new.id] = new
+        return new
+
+    def assumption(self, name: str, title: str, *, where: str, words: str, **parts: Any) -> Claim:
+        """Enter an assumption, shared by the claims that make it."""
+        return self.claim(
+            name, title, kind="assumption", where=where, words=words, unchecked="Assumption", **parts
+        )
+
+
+class Ledger(Mapping[str, Claim]):
+    """All claims of all installed papers, by id or alias; loaded at the first look-up."""
+
+    @cached_property
+    def papers(self) -> dict[str, Paper]:
+        """Name -> paper, from the entry points of group `fltheory.claims`."""
+        loaded = (plugins.load(entry) for entry in plugins.entries("fltheory.claims").values())
+        return {paper.name: paper for paper in loaded}
+
+    @cached_property
+    def _claims(self) -> dict[str, Claim]:
+        return {id_: claim for paper in self.papers.values() for id_, claim in paper.claims.items()}
+
+    @cached_property
+    def _aliases(self) -> dict[str, str]:
+        return {alias: claim.id for claim in self._claims.values() for alias in claim.aliases}
+
+    def __getitem__(self, id_: str) -> Claim:
+        claim = self._claims.get(self._aliases.get(id_, id_))
+        if claim is None:
+            raise unknown_claim(id_, [*self._claims, *self._aliases])
+        return claim
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._claims)
+
+    def __len__(self) -> int:
+        return len(self._claims)
+
+
+class UnknownClaim(InputError, KeyError):
+    """No claim has this id."""
+
+    __str__ = InputError.__str__
+
+
+def unknown_claim(id_: str, known: list[str]) -> UnknownClaim:
+    """The error for an id that nothing has, with the nearest ones that exist."""
+    near = difflib.get_close_matches(id_, known, n=3)
+    hint = f"did you mean {', '.join(near)}?" if near else "see `fltheory list`"
+    return UnknownClaim("claim id", id_, f"the id of a claim ({hint})")
+
+
+ledger = Ledger()

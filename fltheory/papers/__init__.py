@@ -1,0 +1,1 @@
+"""What the papers claim: one module a paper, each with its `paper`, found through `fltheory.claims`."""

@@ -1,0 +1,32 @@
+"""Everything that can be added is found through entry points: built-in and foreign alike.
+
+Groups: `fltheory.claims` (a `Paper`), `fltheory.checks` (an `analysis.checks.CheckBook`),
+`fltheory.processes` (a process class), `fltheory.figures` (a mapping of name to function).
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+
+class PluginError(RuntimeError):
+    """An installed entry point cannot be loaded."""
+
+
+def entries(group: str) -> dict[str, EntryPoint]:
+    """Name -> entry point of one group, not yet loaded, by name; the first distribution on the path wins."""
+    found: dict[str, EntryPoint] = {}
+    for entry in entry_points(group=group):
+        found.setdefault(entry.name, entry)
+    return dict(sorted(found.items()))
+
+
+def load(entry: EntryPoint) -> Any:
+    """The object behind an entry point; raises PluginError that names the entry point."""
+    try:
+        return entry.load()
+    except Exception as error:
+        raise PluginError(
+            f"entry point {entry.name!r} of group {entry.group!r} ({entry.value}) cannot be loaded: {error}"
+        ) from error
