@@ -16,7 +16,7 @@ test: .venv/all
 test-core: .venv/dev
 	$(BIN)/pytest -n 2 -m "not torch"
 
-# Every falsified claim, at the default depth.
+# Every falsified claim (make test runs one a check).
 mutants: .venv/dev
 	$(BIN)/python -m pytest -q --mutants=all tests/analysis/test_mutants.py
 

@@ -216,7 +216,12 @@ def _print_results(results: list[Result]) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading, how in (("claim", "left"), ("verdict", "left"), ("largest ratio", "right"), ("seconds", "right")):
+    for heading, how in (
+        ("claim", "left"),
+        ("verdict", "left"),
+        ("largest ratio", "right"),
+        ("seconds", "right"),
+    ):
         table.add_column(heading, justify=how, no_wrap=True)  # type: ignore[arg-type]
     table.add_column("finding", overflow="fold")
     for result in results:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fltheory.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from fltheory.distributions.symbolic import Step
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,12 @@ class Tally:
         """`good` if no case violated the claim, else `refuted` with the first violation."""
         if self.witness:
             return Evidence(
-                "refuted", method, f"violated: {_facts(self.witness)}", domain, self.cases, witness=self.witness
+                "refuted",
+                method,
+                f"violated: {_facts(self.witness)}",
+                domain,
+                self.cases,
+                witness=self.witness,
             )
         return Evidence(good, method, summary, domain, self.cases, self.largest if ratio else None)
 
@@ -95,32 +103,39 @@ def conditional(
     cases = as_stated.cases + with_hypothesis.cases
     if not as_stated.witness:
         return Evidence("exact", method, "holds as stated in every case", domain, cases)
-    return Evidence(
-        "conditional", method, summary, domain, cases, hypothesis=hypothesis, witness=as_stated.witness
-    )
+    return Evidence("conditional", method, summary, domain, cases, hypothesis=hypothesis, witness=as_stated.witness)
 
 
 def algebra(
-    steps: Iterable[tuple[str, Any]], good: Verdict, summary: str, *, sample: Callable[[Any], Any] | None = None
+    steps: Iterable[Step],
+    good: Verdict,
+    summary: str,
+    *,
+    sample: Callable[[Any], Any] = lambda residual: residual,
 ) -> Evidence:
-    """Judge a chain of (statement, residual) steps, each of which must simplify to exactly zero.
+    """Judge a chain of steps, each a residual that must be exactly zero.
 
-    A step that does not is a refutation only if `sample(residual)`, the residual at a rational point, is not
-    zero: the witness. Otherwise the chain is merely not checked.
+    A step that does not hold is a refutation only if `sample(residual)`, the residual at a rational point, is a
+    number other than zero: the witness. Otherwise the chain is merely not checked.
     """
-    from sympy import simplify
-
-    done = []
-    for statement, residual in steps:
-        left_over = simplify(residual)
-        if left_over != 0:
-            value = sample(left_over) if sample else left_over
-            if value == 0 or not getattr(value, "is_number", False):
-                return Evidence("not checked", "algebra", f"not decided: {statement}", cases=len(done))
-            witness = {"step": statement, "residual": value}
-            return Evidence("refuted", "algebra", f"fails: {statement}", cases=len(done), witness=witness)
-        done.append(statement)
+    done: list[str] = []
+    for step in steps:
+        if step.holds:
+            done.append(step.statement)
+            continue
+        value = sample(step.residual)
+        if not (value.is_number and value != 0):
+            return Evidence("not checked", "algebra", f"not decided: {step.statement}", cases=len(done))
+        witness = {"step": step.statement, "residual": value}
+        return Evidence("refuted", "algebra", f"fails: {step.statement}", cases=len(done), witness=witness)
     return Evidence(good, "algebra", summary, "; ".join(done), len(done))
+
+
+def _plain(value: Any) -> Any:
+    # Six digits: the last bits differ between processors, a recorded verdict must not.
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    return value if isinstance(value, int | str) else str(value)
 
 
 def _facts(witness: Mapping[str, Any]) -> str:

@@ -37,7 +37,12 @@ def claim_as_text(claim: Claim, latex: bool = False) -> str:
     """A referee's note: statement, assumptions, conditions, bound, evidence, how to rerun."""
     form = claim.to_latex if latex else _in_letters(claim)
     entry = recorded().get(claim.id)
-    lines = [f"{claim.id}: {claim.title}", f"{claim.kind}, {claim.where} ({claim.edition})", "", fill(claim.words, 100)]
+    lines = [
+        f"{claim.id}: {claim.title}",
+        f"{claim.kind}, {claim.where} ({claim.edition})",
+        "",
+        fill(claim.words, 100),
+    ]
     if claim.latex and latex:
         lines += ["", claim.latex]
     for heading, parts in (("conditions", claim.conditions), ("formulas", claim.formulas)):
@@ -84,7 +89,14 @@ def _verdict_lines(claim: Claim, entry: dict[str, Any] | None) -> list[str]:
         if "hypothesis" in evidence:
             lines.append(f"  needs: {evidence['hypothesis']}")
         if "domain" in evidence:
-            lines.append(fill(f"over: {evidence['domain']} ({evidence.get('cases', 0)} cases)", 100, initial_indent="  ", subsequent_indent="  "))
+            lines.append(
+                fill(
+                    f"over: {evidence['domain']} ({evidence.get('cases', 0)} cases)",
+                    100,
+                    initial_indent="  ",
+                    subsequent_indent="  ",
+                )
+            )
         if "witness" in evidence:
             lines.append("  witness: " + ", ".join(f"{k} = {v}" for k, v in evidence["witness"].items()))
     return lines

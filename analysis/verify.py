@@ -7,7 +7,7 @@ import os
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -172,7 +172,13 @@ def page(known: dict[str, dict[str, Any]]) -> str:
     for id_, entry in known.items():
         if (name := id_.partition(".")[0]) != paper:
             paper = name
-            lines += ["", f"## {paper}", "", "| claim | where | statement | verdict | because |", "|---|---|---|---|---|"]
+            lines += [
+                "",
+                f"## {paper}",
+                "",
+                "| claim | where | statement | verdict | because |",
+                "|---|---|---|---|---|",
+            ]
         reason = entry.get("reason") or next(
             e["summary"] for e in entry["evidence"] if e["verdict"] == entry["verdict"]
         )
@@ -196,5 +202,3 @@ def record(results: Sequence[Result], root: Path) -> None:
     text = json.dumps({"schema": 1, "claims": ordered}, indent=1, ensure_ascii=False) + "\n"
     write_text(root / "fltheory" / "data" / "verdicts.json", text)
     write_text(root / "docs" / "verdicts.md", page(ordered))
-
-

@@ -45,7 +45,7 @@ class Bound:
 
     @cached_property
     def _function(self) -> Any:
-        return sympy.lambdify(self._arguments, self.rhs, "numpy")
+        return sympy.lambdify(self._arguments, self.rhs, "scipy")
 
     def at(self, constants: Constants | None = None, **values: float) -> float:
         """The value of the right-hand side.
@@ -163,7 +163,14 @@ class Paper:
     def claim(self, name: str, title: str, *, kind: Kind, where: str, words: str, **parts: Any) -> Claim:
         """Enter one statement under the id `<paper>.<name>` and return it."""
         new = Claim(
-            f"{self.name}.{name}", title, kind, where, words, edition=self.edition, letters=self.letters, **parts
+            f"{self.name}.{name}",
+            title,
+            kind,
+            where,
+            words,
+            edition=self.edition,
+            letters=self.letters,
+            **parts,
         )
         if new.id in self.claims:
             raise InputError("claim id", new.id, "new: this id is taken")
@@ -172,9 +179,7 @@ class Paper:
 
     def assumption(self, name: str, title: str, *, where: str, words: str, **parts: Any) -> Claim:
         """Enter an assumption, shared by the claims that make it."""
-        return self.claim(
-            name, title, kind="assumption", where=where, words=words, unchecked="Assumption", **parts
-        )
+        return self.claim(name, title, kind="assumption", where=where, words=words, unchecked="Assumption", **parts)
 
 
 class Ledger(Mapping[str, Claim]):

@@ -65,15 +65,11 @@ n_clients = quantity("n_clients", ONE, "whole number >= 1", "number of clients")
 local_steps = quantity("local_steps", ONE, "whole number >= 1", "local steps a round")
 smoothness = quantity("smoothness", LOSS / PARAM**2, "> 0", "Lipschitz constant of the local gradients")
 noise_std = quantity("noise_std", GRADIENT, ">= 0", "standard deviation bound of a stochastic gradient")
-heterogeneity = quantity(
-    "heterogeneity", GRADIENT, ">= 0", "largest distance of a local from the global gradient"
-)
+heterogeneity = quantity("heterogeneity", GRADIENT, ">= 0", "largest distance of a local from the global gradient")
 initial_gap = quantity("initial_gap", LOSS, ">= 0", "objective at the start minus its minimum")
 local_lr = quantity("local_lr", PARAM**2 / LOSS, "> 0", "local step size")
 global_lr = quantity("global_lr", ONE, "> 0", "global step size")
-weight_square = quantity(
-    "weight_square", ONE, ">= 0", "largest over rounds of (1/n_clients) sum rate weight^2"
-)
+weight_square = quantity("weight_square", ONE, ">= 0", "largest over rounds of (1/n_clients) sum rate weight^2")
 
 
 class _Units(Mapping[sympy.Symbol, Unit]):

@@ -89,10 +89,10 @@ class Check:
 
 
 class CheckBook:
-    """The checks of one paper; `@checks(claim, mutants=[...])` enters a function."""
+    """The checks of one paper or topic; `@checks(claim, mutants=[...])` enters a function."""
 
-    def __init__(self) -> None:
-        self.checks: list[Check] = []
+    def __init__(self, *topics: CheckBook) -> None:
+        self.checks: list[Check] = [check for topic in topics for check in topic.checks]
 
     def __call__(self, claim: Claim, *, mutants: list[Mutant]) -> Callable[[CheckFunction], CheckFunction]:
         """Enter the decorated function as a check of `claim`. A check without a mutant is refused."""

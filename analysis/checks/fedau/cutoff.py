@@ -1,0 +1,140 @@
+"""Checks of Appendix B.7: the choice of K."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import sympy
+from sympy import Rational
+
+from analysis.checks import CheckBook, Depth, mutate, put, times
+from analysis.checks.tools import SLACK
+from analysis.evidence import Evidence, Tally, conditional
+from fltheory.ledger import Bound, Claim
+from fltheory.papers import fedau
+from fltheory.papers.fedau import T
+from fltheory.weights import exact_weight_law
+
+checks = CheckBook()
+
+
+def _cutoff(formula: Any, rate: float, rounds: int) -> int:
+    """Corollary 4's K from the claim's own formula, in exact arithmetic on the given binary rate."""
+    value = formula.subs({fedau.min_rate: Rational(rate), T: rounds})
+    return int(value.evalf(40)) if value.is_number and not value.has(sympy.zoo, sympy.nan) else 0
+
+
+def _choices(depth: Depth) -> Iterable[tuple[float, int]]:
+    rates = (
+        (0.02, 0.1, 0.5, 0.9, 1 - 1e-6) if depth == "quick" else (0.02, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1 - 1e-6)
+    )
+    horizons = (2, 10, 1000) if depth == "quick" else (2, 3, 10, 30, 100, 300, 1000)
+    return ((rate, horizon) for rate in rates for horizon in horizons)
+
+
+def _chosen(claim: Claim, depth: Depth) -> Tally:
+    """The exact average error at the chosen K, of the slowest client and of faster ones, against the bound."""
+    assert claim.bound is not None
+    tally = Tally(slack=SLACK)
+    for slowest, horizon in _choices(depth):
+        cutoff = _cutoff(claim.formulas["cutoff"], slowest, horizon)
+        right = claim.bound.at(min_rate=slowest, rounds=horizon)
+        for rate in (slowest, (1 + slowest) / 2):
+            where = {"p": rate, "p_min": slowest, "T": horizon, "K": cutoff}
+            if cutoff < 1:
+                tally.holds(False, **where)
+            else:
+                tally.at_most(float(exact_weight_law(rate, cutoff, horizon).error.mean()), right, **where)
+    return tally
+
+
+CUTOFF_MUTANTS = [
+    mutate("cutoff", "log_c of sqrt(T), halved", lambda e: sympy.ceiling(e.args[0] / 8)),
+    mutate("cutoff", "one", lambda e: sympy.Integer(1)),
+]
+
+
+@checks(fedau.lemB71, mutants=[times("bound", Rational(1, 20)), times("bound", 1 / T)])
+def chosen_cutoff(claim: Claim, depth: Depth) -> Evidence:
+    """The explicit bound on the grid; at p_min = 1 the formula for K gives 0, and R is 0 too."""
+    found = _chosen(claim, depth)
+    at_one = Tally()
+    for horizon in (2, 10, 1000):
+        at_one.at_most(1, _cutoff(claim.formulas["cutoff"], 1.0, horizon) or 0, p_min=1, T=horizon, R=0)
+    order = Bound("", claim.formulas["published order"])
+    hidden = max(
+        Bound("", claim.bound.rhs).at(min_rate=rate, rounds=1000) / order.at(min_rate=rate, rounds=1000)  # type: ignore[union-attr]
+        for rate in (1 - 1e-6, 1 - 1e-12)
+    )
+    return conditional(
+        at_one,
+        found,
+        "min p_n stays away from 1 (and K >= 1)",
+        "exact grid",
+        "The hidden constant is uniform when min p_n stays away from 1: the explicit bound is "
+        f"{hidden:.1f} times the published order at T = 1000, min p_n = 1 - 1e-12. The error itself is tiny there.",
+        domain="p_min from .02 to 1 - 1e-6, T from 2 to 1000; p_min = 1",
+    )
+
+
+@checks(
+    fedau.lemB71_improved,
+    mutants=[times("bound", Rational(1, 6)), put("bound", fedau.min_rate, 1), CUTOFF_MUTANTS[1]],
+)
+def chosen_cutoff_improved(claim: Claim, depth: Depth) -> Evidence:
+    """The exact average error at Corollary 4's K against (2 log T + 5)/(p_min T)."""
+    tally = _chosen(claim, depth)
+    return tally.evidence(
+        "exact",
+        "exact grid",
+        f"No violation; largest left/right ratio found {tally.largest:.3f}.",
+        domain="p_min from .02 to 1 - 1e-6, T from 2 to 1000",
+        ratio=True,
+    )
+
+
+@checks(fedau.E7, mutants=CUTOFF_MUTANTS)
+def bias_at_the_chosen_cutoff(claim: Claim, depth: Depth) -> Evidence:
+    """With p_min known the bias is at most 1/T; a fixed K keeps a floor of (1-p)^(2K) for ever."""
+    known, unknown = Tally(slack=SLACK), Tally(slack=SLACK)
+    for slowest, horizon in _choices(depth):
+        limit = float(claim.formulas["largest bias"].subs(T, horizon))
+        cutoff = _cutoff(claim.formulas["cutoff"], slowest, horizon)
+        known.at_most((1 - slowest) ** (2 * cutoff), limit, p_min=slowest, T=horizon, K=cutoff)
+    for horizon in (100, 1000, 10_000):
+        unknown.at_most(0.98**100, float(claim.formulas["largest bias"].subs(T, horizon)), p_min=0.02, T=horizon, K=50)
+    return conditional(
+        unknown,
+        known,
+        "a lower bound on the smallest participation probability is known",
+        "exact grid",
+        "The choice of K needs a lower bound on the smallest participation probability; with a fixed K the bias "
+        "(1-p)^(2K) stays, .1326 at K = 50, p = .02.",
+        domain="p_min from .02 to 1 - 1e-6, T from 2 to 1000; K = 50 at p = .02",
+    )
+
+
+@checks(
+    fedau.E16,
+    mutants=[
+        mutate("printed step", "natural logarithm", lambda e: sympy.log(T) ** 2),
+        mutate("order of the lemma", "base two", lambda e: sympy.log(T, 2) ** 2),
+    ],
+)
+def one_logarithm(claim: Claim, depth: Depth) -> Evidence:
+    """1 <= log^2 T at T = 2 with the printed logarithm and with that of the lemma; both grow in T."""
+    printed, lemma = (float(claim.formulas[name].subs(T, 2)) for name in ("printed step", "order of the lemma"))
+    ratio = float(sympy.simplify(claim.formulas["printed step"] / claim.formulas["order of the lemma"]))
+    if printed < 1:
+        return Evidence("refuted", "algebra", "fails at T = 2", witness={"T": 2, "log^2 T": printed})
+    if lemma >= 1:
+        return Evidence("proved", "algebra", "log^2 T >= 1 for T >= 2, in one and the same base", "T >= 2", 2)
+    return Evidence(
+        "inconsistent",
+        "algebra",
+        f"The step needs base two, the lemma's order is natural: a factor {ratio:.2f}, the order stays.",
+        "T >= 2",
+        2,
+        witness={"T": 2, "log_2^2 T": printed, "log^2 T": lemma},
+    )

@@ -1,0 +1,153 @@
+"""The columns of a log as they stand in the file; a value that is not allowed is named with its line."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from polars.exceptions import PolarsError
+
+from fltheory.errors import InputError
+
+COLUMNS = "client and round (or timestamp, with round_length), and available where it was recorded"
+UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+MICRO = 10**6
+FARTHEST = 10**12  # seconds, so that the microseconds between any two timestamps fit in an int64
+ISO = r"^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d)(:\d\d(?:\.\d+)?)?\s*([Zz]|[+-]\d\d(?::?\d\d)?)?)?$"
+
+
+@dataclass(frozen=True)
+class Table:
+    """The wanted columns, and in column `row` the place of each row in the file."""
+
+    frame: pl.DataFrame
+    is_csv: bool
+
+    def text(self, column: str) -> pl.Series:
+        return self.frame[column].cast(pl.String, strict=False).str.strip_chars()
+
+    def require(self, column: str, good: pl.Series | npt.NDArray[np.bool_], allowed: str) -> None:
+        """Raise InputError at the first row that is not good; null is not good."""
+        bad = np.flatnonzero(~pl.Series(good).fill_null(False).to_numpy())
+        if bad.size:
+            at = int(bad[0])
+            row = self.frame["row"][at]
+            place = f"line {row + 2}" if self.is_csv else f"row {row + 1}"
+            raise InputError(f"{column} on {place} of the log", self.frame[column][at], allowed)
+
+
+def open_log(path: Path, when: str) -> Table:
+    """Read columns `client`, `when` and, where it stands, `available`; blank lines of a CSV are dropped."""
+    try:
+        with path.open("rb") as file:
+            is_csv = file.read(4) != b"PAR1"
+        if is_csv:
+            lazy = pl.scan_csv(path, infer_schema_length=0, glob=False)
+        else:
+            lazy = pl.scan_parquet(path, glob=False)
+        found = lazy.collect_schema().names()
+        wanted = ["client", when, *(["available"] if "available" in found else [])]
+        if not {"client", when} <= set(found):
+            raise InputError("the columns of the log", found, COLUMNS)
+        frame = lazy.select(wanted).with_row_index("row").collect()
+    except FileNotFoundError:
+        raise InputError("the log", str(path), "a file that exists") from None
+    except OSError:
+        raise InputError("the log", str(path), "a file that can be read") from None
+    except PolarsError as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError("the log", str(path), f"a CSV (UTF-8) or Parquet file ({reason})") from None
+    if is_csv:
+        frame = frame.filter(~pl.all_horizontal(pl.col(wanted).is_null()))
+    if frame.is_empty():
+        raise InputError("the log", str(path), "a file with at least one row")
+    return Table(frame, is_csv)
+
+
+def client_ids(table: Table) -> pl.Series:
+    """Column `client` as text; whole numbers that a file stores as floats lose their fraction."""
+    dtype, allowed = table.frame["client"].dtype, "a whole number or a text"
+    if dtype.is_float():
+        ids = _whole(table, "client").cast(pl.String)
+    elif dtype.is_integer() or dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null):
+        ids = table.text("client")
+    else:
+        raise InputError("column client of the log", str(dtype), allowed)
+    table.require("client", ids.is_not_null() & (ids != ""), allowed)
+    return ids
+
+
+def rounds(table: Table) -> npt.NDArray[np.int64]:
+    """Column `round`."""
+    numbers = _whole(table, "round")
+    table.require("round", numbers >= 0, "a whole number of at least 0 (and less than 2**63)")
+    return numbers.to_numpy()
+
+
+def timestamps(table: Table) -> npt.NDArray[np.int64]:
+    """Column `timestamp`, in microseconds after the earliest one."""
+    column = table.frame["timestamp"]
+    text = table.text("timestamp")
+    if column.dtype in (pl.Datetime, pl.Date):
+        instants = column.cast(pl.Datetime("us")).to_physical()
+    elif column.dtype.is_numeric() or text.head(1).cast(pl.Float64, strict=False).is_not_null().all():
+        instants = (text.cast(pl.Float64, strict=False) * MICRO).round().cast(pl.Int64, strict=False)
+    else:
+        instants = _iso_instants(table, text)
+    within = instants.is_between(-MICRO * FARTHEST, MICRO * FARTHEST)
+    table.require("timestamp", within, f"a number of seconds, of at most {FARTHEST:.0e} in size")
+    return (instants - instants.min()).to_numpy()
+
+
+def _iso_instants(table: Table, text: pl.Series) -> pl.Series:
+    """Microseconds of ISO date-times; a time of day that is left out is midnight, no offset at all is UTC."""
+    fields = pl.DataFrame({"text": text}).select(pl.col("text").str.extract_groups(ISO).struct.unnest())
+    date, minute, second, zone = (pl.col(name) for name in fields.columns)
+    offset = zone.fill_null("Z").str.replace("(?i)z", "+00:00")
+    full = pl.concat_str(date, pl.lit("T"), minute.fill_null("00:00"), second.fill_null(":00"), offset)
+    instant = full.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%#z", time_unit="us", strict=False)
+    parsed = fields.select(instant=instant.to_physical(), zoned=zone.is_not_null())
+    form = "an ISO date-time such as 2024-05-31T14:00:00"
+    table.require(
+        "timestamp", parsed["instant"].is_not_null(), f"{form} (or a number of seconds in every row)"
+    )
+    zoned = parsed["zoned"][0]
+    same = f"{form}, {'with' if zoned else 'without'} an offset from UTC as in the first row"
+    table.require("timestamp", parsed["zoned"] == zoned, same)
+    return parsed["instant"]
+
+
+def available(table: Table) -> npt.NDArray[np.bool_]:
+    """Column `available`."""
+    text = table.text("available").str.to_lowercase()
+    on, off = text.is_in(["true", "1", "1.0"]), text.is_in(["false", "0", "0.0"])
+    table.require("available", on | off, "true or false, or 1 or 0")
+    return on.to_numpy()
+
+
+def microseconds(argument: str, length: str | float) -> int:
+    """A length of time, in seconds or as a text such as "15m", in microseconds.
+
+    >>> microseconds("round_length", "15m")
+    900000000
+    """
+    parsed = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([smhdw]?)\s*", length) if isinstance(length, str) else None
+    if parsed:
+        seconds = float(parsed[1]) * UNITS[parsed[2]]
+    else:
+        seconds = math.nan if isinstance(length, str | bool) else float(length)
+    if not 1 <= seconds * MICRO <= FARTHEST * MICRO:  # written so that NaN is refused
+        raise InputError(argument, length, 'seconds, or a text such as "30s", "15m", "1h", "1d" or "1w"')
+    return round(seconds * MICRO)
+
+
+def _whole(table: Table, column: str) -> pl.Series:
+    """Whole numbers as Int64, null for anything else. 3.0 is whole: pandas writes 3 so next to a gap."""
+    if table.frame[column].dtype.is_integer():
+        return table.frame[column].cast(pl.Int64, strict=False)
+    return table.text(column).str.replace(r"\.0*$", "").cast(pl.Int64, strict=False)

@@ -1,0 +1,98 @@
+"""A participation log in event form: who took part, who was seen not to, and what nobody saw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fltheory.errors import InputError
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """Participations of `n_clients` clients over `n_rounds` rounds, as events: a million clients fit.
+
+    Three states are kept apart. In an *observed* round a client is on or off. An *unobserved* round is one
+    that the log says nothing about. A *never seen* client is one that the log does not mention at all: it
+    has no observed round, hence no rate and no weight.
+
+    clients           names, in the order of every per-client array
+    client, round     participations, (n_participations,), sorted by client, then round
+    observed          observations in the same form as a pair of arrays, or None: then every round of every
+                      client that the log shows was observed
+    n_rows            rows of the file
+    n_unsorted        rows that stood after a later round of the same client
+    n_duplicates      rows that were merged into another row of the same client and round
+    n_contradictions  (client, round) pairs said to be both available and not; they count as available
+    """
+
+    clients: tuple[str, ...]
+    n_rounds: int
+    client: Ints
+    round: Ints
+    observed: tuple[Ints, Ints] | None = None
+    n_rows: int = 0
+    n_unsorted: int = 0
+    n_duplicates: int = 0
+    n_contradictions: int = 0
+
+    @property
+    def n_clients(self) -> int:
+        return len(self.clients)
+
+    def participations(self) -> Ints:
+        """Number of rounds in which each client took part, (n_clients,)."""
+        return np.bincount(self.client, minlength=self.n_clients).astype(np.int64)
+
+    def observed_rounds(self) -> Ints:
+        """Number of rounds in which each client was observed, on or off, (n_clients,)."""
+        if self.observed is None:
+            return np.where(self.participations() > 0, self.n_rounds, 0).astype(np.int64)
+        return np.bincount(self.observed[0], minlength=self.n_clients).astype(np.int64)
+
+    def never_seen(self) -> Bools:
+        """Which clients the log does not mention at all, (n_clients,)."""
+        return np.equal(self.observed_rounds(), 0)
+
+    def observed_clock(self) -> Ints:
+        """How many observed rounds of its client came before each participation, (n_participations,)."""
+        if self.observed is None:
+            return self.round
+        observations = _key(*self.observed, self.n_rounds)
+        first = np.searchsorted(observations, np.arange(self.n_clients) * self.n_rounds)
+        position = np.searchsorted(observations, _key(self.client, self.round, self.n_rounds))
+        return (position - first[self.client]).astype(np.int64)
+
+    def history(self, clients: npt.ArrayLike) -> tuple[Bools, Bools]:
+        """Dense (participated, observed) of the clients asked for, boolean arrays (n_rounds, len(clients)).
+
+        `participated[observed[:, i], i]` is the history of `clients[i]` over its observed rounds. Raises
+        InputError for an index outside 0..n_clients-1.
+        """
+        chosen = np.atleast_1d(np.asarray(clients))
+        integer = chosen.size == 0 or np.issubdtype(chosen.dtype, np.integer)
+        if not integer or chosen.ndim > 1 or ((chosen < 0) | (chosen >= self.n_clients)).any():
+            raise InputError("clients", clients, f"whole numbers from 0 to {self.n_clients - 1}")
+        dense = np.zeros((2, self.n_rounds, chosen.size), dtype=np.bool_)
+        for column, client in enumerate(chosen):
+            dense[0, self._rounds_of(client, self.client, self.round), column] = True
+            if self.observed is not None:
+                dense[1, self._rounds_of(client, *self.observed), column] = True
+            else:
+                dense[1, :, column] = dense[0, :, column].any()
+        return dense[0], dense[1]
+
+    @staticmethod
+    def _rounds_of(client: int, clients: Ints, rounds: Ints) -> Ints:
+        first, last = np.searchsorted(clients, [client, client + 1])
+        return rounds[first:last]
+
+
+def _key(client: Ints, round_: Ints, n_rounds: int) -> Ints:
+    return client * n_rounds + round_

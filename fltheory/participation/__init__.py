@@ -1,0 +1,34 @@
+"""Availability processes: who could take part in which round.
+
+Every process has `n_clients`, `rate`, `autocovariance(lag)`, `interval_law()`, `max_gap`, `marginal()`,
+`sample(rounds, seed)` and `sample_events(rounds, seed)`; see `ParticipationProcess`. Choices that look at the
+state of the training run are selection, not availability, and do not belong here.
+"""
+
+from fltheory.participation.base import ParticipationProcess
+from fltheory.participation.bernoulli import Bernoulli
+from fltheory.participation.cyclic import Cyclic
+from fltheory.participation.marginals import Phases, TwoStateChain
+from fltheory.participation.markov import Markov
+from fltheory.participation.periodic import Periodic
+from fltheory.participation.permutation import Permutation
+from fltheory.participation.rates import LabelCorrelatedRates, label_correlated_rates
+from fltheory.participation.recorded import Recorded
+from fltheory.participation.subset import UniformSubset
+from fltheory.participation.weighted import WeightedDraws
+
+__all__ = [
+    "Bernoulli",
+    "Cyclic",
+    "LabelCorrelatedRates",
+    "Markov",
+    "ParticipationProcess",
+    "Periodic",
+    "Permutation",
+    "Phases",
+    "Recorded",
+    "TwoStateChain",
+    "UniformSubset",
+    "WeightedDraws",
+    "label_correlated_rates",
+]

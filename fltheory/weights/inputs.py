@@ -1,0 +1,48 @@
+"""What the weight rules accept: participation indicators, cutoffs, one probability, a saved state."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fltheory import errors
+from fltheory.errors import InputError
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+def participation(argument: str, value: npt.ArrayLike, shape: tuple[int, ...] | None = None) -> BoolArray:
+    """`value` as a boolean array, if need be of this shape; anything but booleans, zeros and ones is refused."""
+    array = np.asarray(value)
+    if shape is not None and array.shape != shape:
+        raise InputError(argument, array.shape, f"an array of shape {shape}")
+    if array.dtype != np.bool_ and not ((array == 0) | (array == 1)).all():
+        raise InputError(argument, array, "an array of booleans or of zeros and ones")
+    return array.astype(np.bool_)
+
+
+def whole_cutoff(cutoff: float) -> int:
+    """A cutoff as a 64-bit whole number, the largest one standing for infinity."""
+    checked, largest = errors.cutoff("cutoff", cutoff), int(np.iinfo(np.int64).max)
+    return largest if checked == math.inf else int(min(checked, largest))
+
+
+def probability(argument: str, value: npt.ArrayLike) -> float:
+    """One probability in (0, 1]."""
+    array = errors.probabilities(argument, value)
+    if array.ndim:
+        raise InputError(argument, array, "a single number in (0, 1]")
+    return float(array)
+
+
+def read_array(state: Mapping[str, npt.ArrayLike], name: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """The array of this name and shape in a saved state."""
+    if name not in state or np.shape(state[name]) != shape:
+        raise InputError("state", sorted(state), f"a mapping with an array {name!r} of shape {shape}")
+    return np.asarray(state[name])

@@ -1,0 +1,1 @@
+"""What happens: Monte Carlo and data. Imports `fltheory`, never `analysis`."""

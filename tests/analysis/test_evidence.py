@@ -1,0 +1,76 @@
+"""Verdict words never exceed what was found."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import pytest
+import sympy
+
+from analysis.evidence import Evidence, Tally, algebra, conditional
+from fltheory.distributions.symbolic import Step
+from fltheory.verdicts import VERDICTS, headline
+
+
+def tally(*cases: tuple[object, object], slack: float = 0.0) -> Tally:
+    made = Tally(slack=slack)
+    for left, right in cases:
+        made.at_most(left, right, case=f"{left}<={right}")
+    return made
+
+
+def test_the_headline_is_the_worst_evidence() -> None:
+    assert headline(["proved", "exact", "conditional"]) == "conditional"
+    assert headline(["proved"]) == "proved"
+    assert headline([]) == "not checked"
+    assert VERDICTS[0] == "refuted"
+    assert VERDICTS[-1] == "proved"
+
+
+def test_a_violation_refutes_and_keeps_its_witness() -> None:
+    good = tally((1, 2), (2, 2)).evidence("exact", "m", "s", domain="d", ratio=True)
+    assert (good.verdict, good.largest, good.cases) == ("exact", 1.0, 2)
+    bad = tally((1, 2), (3, 2), (9, 2)).evidence("exact", "m", "s", domain="d")
+    assert bad.verdict == "refuted"
+    assert bad.witness == {"case": "3<=2", "left": 3, "right": 2}
+
+
+def test_exact_comparisons_grant_nothing() -> None:
+    just_above = Fraction(1) + Fraction(1, 10**30)
+    assert tally((just_above, Fraction(1))).witness
+    assert not tally((1 + 1e-13, 1.0), slack=1e-12).witness
+    assert tally((1 + 1e-11, 1.0), slack=1e-12).witness
+
+
+@pytest.mark.parametrize("left", [float("nan"), float("inf")])
+def test_nan_and_infinity_never_pass(left: float) -> None:
+    assert tally((left, 1.0), slack=1e-12).witness
+    equal = Tally(slack=1e-12)
+    equal.equal(left, 1.0)
+    assert equal.witness
+
+
+def test_conditional_needs_both_a_failure_and_a_cure() -> None:
+    holds, fails = tally((1, 2)), tally((3, 2))
+
+    def judge(as_stated: Tally, cured: Tally) -> Evidence:
+        return conditional(as_stated, cured, "h", "m", "s", domain="d")
+
+    assert judge(fails, holds).verdict == "conditional"
+    assert judge(holds, holds).verdict == "exact"
+    assert judge(fails, fails).verdict == "refuted"
+    assert judge(holds, fails).verdict == "refuted"
+
+
+def test_algebra_refutes_only_with_a_number() -> None:
+    x = sympy.Symbol("x", positive=True)
+    assert algebra([Step("zero", (x + 1) ** 2 - x**2 - 2 * x - 1)], "proved", "s").verdict == "proved"
+    sampled = algebra([Step("one", x)], "proved", "s", sample=lambda e: e.subs(x, 3))
+    assert (sampled.verdict, sampled.witness["residual"]) == ("refuted", 3)
+    assert algebra([Step("undecided", x)], "proved", "s").verdict == "not checked"
+
+
+def test_evidence_is_plain_json() -> None:
+    found = Evidence("exact", "m", "s", cases=3, largest=1 / 3, witness={"p": Fraction(1, 3), "K": 2})
+    assert json.loads(json.dumps(found.to_json()))["witness"] == {"p": "1/3", "K": 2}

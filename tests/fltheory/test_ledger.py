@@ -1,0 +1,101 @@
+"""Claims, bounds and look-up."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+import sympy
+
+from fltheory.errors import InputError
+from fltheory.ledger import Bound, Paper, ledger
+from fltheory.symbols import Constants, cutoff, noise_std, quantity, rate, rounds
+from fltheory.units import GRADIENT, ONE
+
+
+def test_bound_at_explicit_values() -> None:
+    bound = ledger["fedau.thm3"].bound
+    assert bound is not None
+    value = (3 * 50 + 2 * 50 * math.log(1000)) / 1000 + 0.9**100
+    assert bound.at(rate=0.1, cutoff=50, rounds=1000) == pytest.approx(value, rel=1e-14)
+    assert bound.at(rate=0.1, cutoff=math.inf, rounds=1000) == math.inf
+
+
+def test_constants_feed_every_bound_and_may_know_more_than_one_needs() -> None:
+    constants = Constants(rate=0.1, cutoff=5, rounds=10, noise_std=1.0)
+    bound = Bound("x", rate * cutoff)
+    assert bound.at(constants) == pytest.approx(0.5)
+    assert bound.at(constants, rate=0.2) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"rate": 0.1, "cutof": 5}, "did you mean 'cutoff'"),
+        ({"rate": 0.1}, "missing: cutoff"),
+        ({"rate": 1.5, "cutoff": 5}, r"rate must be probability in \(0, 1\]; got 1.5"),
+        ({"rate": math.nan, "cutoff": 5}, "rate must be"),
+        ({"rate": 0.1, "cutoff": 2.5}, "cutoff must be whole number"),
+        ({"rate": 0.1, "cutoff": 0}, "cutoff must be whole number"),
+    ],
+)
+def test_bad_constants_are_one_sentence(values: dict[str, float], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        Bound("x", rate * cutoff).at(**values)
+
+
+def test_a_code_name_has_one_meaning() -> None:
+    assert quantity("rate", ONE, "probability in (0, 1]", "participation rate of a client") == rate
+    with pytest.raises(InputError, match="not yet taken"):
+        quantity("rate", GRADIENT, "> 0", "something else")
+
+
+def test_units_of_a_bound_are_checked_against_its_left_hand_side() -> None:
+    Bound("squared gradient", noise_std**2, unit=GRADIENT**2).check_units()
+    with pytest.raises(InputError, match="unit of the bound"):
+        Bound("squared gradient", noise_std, unit=GRADIENT**2).check_units()
+
+
+def test_every_bound_is_homogeneous() -> None:
+    bounds = [claim.bound for claim in ledger.values() if claim.bound]
+    assert len(bounds) >= 7
+    for bound in bounds:
+        bound.check_units()
+
+
+def test_lookup_suggests_what_exists() -> None:
+    with pytest.raises(KeyError, match=r"did you mean .*fedau\.thm3"):
+        ledger["fedau.thm33"]
+    assert "fedau.thm33" not in ledger
+
+
+def test_ids_are_unique_and_references_exist() -> None:
+    paper = Paper("mine", "t", edition="e")
+    paper.claim("a", "t", kind="remark", where="w", words="x")
+    with pytest.raises(InputError, match="taken"):
+        paper.claim("a", "t", kind="remark", where="w", words="x")
+    for claim in ledger.values():
+        for other in (*claim.uses, *([claim.repaired_by] if claim.repaired_by else [])):
+            assert other in ledger, f"{claim.id} refers to {other}"
+
+
+def test_the_digest_changes_with_every_part_of_the_statement() -> None:
+    claim = ledger["fedau.thm3"]
+    assert claim.bound is not None
+    changed = [
+        replace(claim, words=claim.words + "!"),
+        replace(claim, conditions={}),
+        replace(claim, formulas={}),
+        replace(claim, bound=replace(claim.bound, rhs=claim.bound.rhs * 2)),
+    ]
+    assert len({claim.digest, *(c.digest for c in changed)}) == 5
+    assert replace(claim).digest == claim.digest
+
+
+def test_claims_render_in_a_notebook() -> None:
+    claim = ledger["fedau.lemB61"]
+    assert "fedau.lemB61" in claim._repr_html_()
+    assert r"\frac" in claim._repr_latex_()
+    assert claim.to_latex(rounds / cutoff) == r"\frac{T}{K}"
+    assert claim.to_latex(sympy.Symbol("unnamed")) == "unnamed"
