@@ -26,7 +26,10 @@ def probabilities(argument: str, value: npt.ArrayLike, *, zero: bool = False) ->
     """`value` as a float array with every element in (0, 1] (in [0, 1] with `zero`)."""
     allowed = "in [0, 1]" if zero else "in (0, 1]"
     try:
-        array = np.asarray(value, dtype=np.float64)
+        given = np.asarray(value)
+        if given.dtype.kind not in "iufO":  # text and truth values are not probabilities
+            raise TypeError
+        array = given.astype(np.float64)
     except (TypeError, ValueError):
         raise InputError(argument, value, f"a number or array of numbers {allowed}") from None
     bad = ~((array >= 0 if zero else array > 0) & (array <= 1))  # written so that NaN is bad

@@ -188,8 +188,12 @@ class Ledger(Mapping[str, Claim]):
     @cached_property
     def papers(self) -> dict[str, Paper]:
         """Name -> paper, from the entry points of group `fltheory.claims`."""
-        loaded = (plugins.load(entry) for entry in plugins.entries("fltheory.claims").values())
-        return {paper.name: paper for paper in loaded}
+        found: dict[str, Paper] = {}
+        for entry in plugins.entries("fltheory.claims").values():
+            paper: Paper = plugins.load(entry)
+            if found.setdefault(paper.name, paper) is not paper:
+                raise InputError(f"paper of entry point {entry.name!r}", paper.name, "a name that no other paper has")
+        return found
 
     @cached_property
     def _claims(self) -> dict[str, Claim]:

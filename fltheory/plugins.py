@@ -9,9 +9,7 @@ from __future__ import annotations
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-
-class PluginError(RuntimeError):
-    """An installed entry point cannot be loaded."""
+from fltheory.errors import InputError
 
 
 def entries(group: str) -> dict[str, EntryPoint]:
@@ -23,10 +21,8 @@ def entries(group: str) -> dict[str, EntryPoint]:
 
 
 def load(entry: EntryPoint) -> Any:
-    """The object behind an entry point; raises PluginError that names the entry point."""
+    """The object behind an entry point; raises InputError that names the entry point if it cannot be loaded."""
     try:
         return entry.load()
     except Exception as error:
-        raise PluginError(
-            f"entry point {entry.name!r} of group {entry.group!r} ({entry.value}) cannot be loaded: {error}"
-        ) from error
+        raise InputError(f"entry point {entry.name!r} of {entry.group}", entry.value, f"loadable ({error})") from error

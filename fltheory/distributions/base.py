@@ -152,9 +152,7 @@ class IntervalLaw(ABC):
         with _limits():
             drawn = self._draw(sample_shape(size, self.shape), rng)
         if (drawn > LARGEST).any():
-            allowed = (
-                "at most 2**53 to be an exact integer (a finite cutoff or a larger probability keeps it so)"
-            )
+            allowed = "at most 2**53 to be an exact integer (a finite cutoff or a larger probability keeps it so)"
             raise InputError("a drawn interval", float(drawn.max()), allowed)
         return drawn.astype(np.int64)[()]
 

@@ -122,9 +122,9 @@ class Discrete(IntervalLaw):
         return np.asarray((self.probabilities * deviation**2).sum(axis=-1)), np.ones(self.shape)
 
     def _entropy(self) -> Floats:
-        surprise = [-self._logpmf(value) for value in np.moveaxis(self.values, -1, 0)]
-        terms = np.where(self.probabilities > 0, self.probabilities * np.stack(surprise, axis=-1), 0.0)
-        return np.asarray(terms.sum(axis=-1))
+        # Each atom with the probability of its value, which other atoms may share.
+        pmf = [self._pmf(value) for value in np.moveaxis(self.values, -1, 0)]
+        return np.asarray(-xlogy(self.probabilities, np.stack(pmf, axis=-1)).sum(axis=-1))
 
     def _draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         passed = np.cumsum(self.probabilities, axis=-1)
@@ -137,7 +137,7 @@ class Discrete(IntervalLaw):
 
 def _distribution(value: npt.ArrayLike) -> Floats:
     array = np.atleast_1d(probabilities("probabilities", value, zero=True))
-    total = array.sum(axis=-1, keepdims=True)
+    total: Floats = array.sum(axis=-1, keepdims=True)
     if array.size == 0 or (np.abs(total - 1) > 1e-9).any():
         raise InputError("probabilities", value, "at least one probability, summing to 1 along the last axis")
     return array / total

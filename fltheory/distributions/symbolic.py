@@ -90,9 +90,7 @@ def prove_variance(mean: sympy.Expr, variance: sympy.Expr) -> tuple[Step, ...]:
     grown = second.subs(K, K + 1) - second
     return (
         *prove_mean(mean),
-        Step(
-            "K -> K + 1 adds ((K+1)^2 - K^2) P(X > K) to E[X^2]", _increment_of_moment(2) - (2 * K + 1) * q**K
-        ),
+        Step("K -> K + 1 adds ((K+1)^2 - K^2) P(X > K) to E[X^2]", _increment_of_moment(2) - (2 * K + 1) * q**K),
         Step("K = 1: variance + mean^2 is 1", second.subs(K, 1) - 1),
         Step("K -> K + 1: variance + mean^2 grows by (2K+1) (1-p)^K", grown - (2 * K + 1) * q**K),
     )
