@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from polars.exceptions import PolarsError
+from polars.exceptions import PanicException, PolarsError
 
 from fltheory.errors import InputError
 
@@ -46,10 +46,7 @@ def open_log(path: Path, when: str) -> Table:
     try:
         with path.open("rb") as file:
             is_csv = file.read(4) != b"PAR1"
-        if is_csv:
-            lazy = pl.scan_csv(path, infer_schema_length=0, glob=False)
-        else:
-            lazy = pl.scan_parquet(path, glob=False)
+        lazy = pl.scan_csv(path, infer_schema_length=0, glob=False) if is_csv else pl.scan_parquet(path, glob=False)
         found = lazy.collect_schema().names()
         wanted = ["client", when, *(["available"] if "available" in found else [])]
         if not {"client", when} <= set(found):
@@ -59,7 +56,7 @@ def open_log(path: Path, when: str) -> Table:
         raise InputError("the log", str(path), "a file that exists") from None
     except OSError:
         raise InputError("the log", str(path), "a file that can be read") from None
-    except PolarsError as error:
+    except (PolarsError, PanicException) as error:  # a damaged Parquet file can panic inside polars
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise InputError("the log", str(path), f"a CSV (UTF-8) or Parquet file ({reason})") from None
     if is_csv:
@@ -113,9 +110,7 @@ def _iso_instants(table: Table, text: pl.Series) -> pl.Series:
     instant = full.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%#z", time_unit="us", strict=False)
     parsed = fields.select(instant=instant.to_physical(), zoned=zone.is_not_null())
     form = "an ISO date-time such as 2024-05-31T14:00:00"
-    table.require(
-        "timestamp", parsed["instant"].is_not_null(), f"{form} (or a number of seconds in every row)"
-    )
+    table.require("timestamp", parsed["instant"].is_not_null(), f"{form} (or a number of seconds in every row)")
     zoned = parsed["zoned"][0]
     same = f"{form}, {'with' if zoned else 'without'} an offset from UTC as in the first row"
     table.require("timestamp", parsed["zoned"] == zoned, same)

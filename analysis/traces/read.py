@@ -105,9 +105,7 @@ def _known_clients(clients: int | str | Path) -> tuple[str, ...]:
     try:
         lines = Path(clients).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
-        raise InputError(
-            "clients", str(clients), "a number or a readable text file, one client id a line"
-        ) from None
+        raise InputError("clients", str(clients), "a number or a readable text file, one client id a line") from None
     names = tuple(line.strip() for line in lines if line.strip())
     if not names:
         raise InputError("clients", str(clients), "a file with at least one client id")

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from scipy.special import gammaln
 
+from analysis.figures.style import BLACK, BLUE, GREY, ORANGE, house_style, new_figure, save
 from analysis.traces.log import Floats, Ints
 from analysis.weights_report.report import WeightsReport, kinds
-from fltheory.errors import InputError
 from fltheory.participation import Bernoulli
 from fltheory.weights import long_run_scale
 
-BLACK, BLUE, ORANGE, GREY = "#000000", "#0072B2", "#D55E00", "#777777"  # told apart by the colour-blind
-LEGEND = {"facecolor": "white", "edgecolor": "none", "framealpha": 0.8}
+LEGEND = {"frameon": True, "facecolor": "white", "edgecolor": "none", "framealpha": 0.8}
 INDEPENDENT = "if rounds were independent"
 MOST_POINTS = 5000
 FEW_LENGTHS = 30
@@ -32,12 +27,12 @@ def plot(report: WeightsReport, path: str | Path) -> None:
 
     Raises InputError if the file cannot be written; a file already there is replaced whole or not at all.
     """
-    with rc_context({"font.size": 8, "axes.spines.top": False, "axes.spines.right": False}):
-        figure = Figure(figsize=(7.0, 2.9), dpi=200, layout="constrained")
+    with house_style():
+        figure = new_figure(2.9)
         left, right = figure.subplots(1, 2)
         _weights(left, report)
         _gaps(right, report)
-        _save(figure, Path(path))
+        save(figure, Path(path))
 
 
 def _weights(axes: Axes, report: WeightsReport) -> None:
@@ -60,9 +55,7 @@ def _weights(axes: Axes, report: WeightsReport) -> None:
         limit = long_run_scale(Bernoulli(span), report.cutoff) / span
         axes.plot(span, limit, "--", color=ORANGE, lw=1.2, label=f"$(1-(1-p)^K)/p$, K = {report.cutoff}")
     number = f"{drawn.size}" if drawn.size == on.size else f"{drawn.size} of {on.size}"
-    axes.plot(
-        rate, report.weight[drawn], "o", color=BLUE, ms=3, alpha=0.6, mew=0, label=f"clients ({number})"
-    )
+    axes.plot(rate, report.weight[drawn], "o", color=BLUE, ms=3, alpha=0.6, mew=0, label=f"clients ({number})")
     axes.legend(**LEGEND)
 
 
@@ -82,10 +75,8 @@ def _gaps(axes: Axes, report: WeightsReport) -> None:
         axes.axvline(report.cutoff, color=GREY, lw=1, ls=":")
         name, above = f"K = {report.cutoff}", axes.get_xaxis_transform()
         axes.text(report.cutoff, 1, name, transform=above, ha="center", va="bottom", color=GREY)
-    axes.set(
-        xscale="log", yscale="log", xlim=(0.9, max(2.0, 1.1 * length[-1])), ylim=(at_least[-1] / 30, 1.4)
-    )
-    axes.legend(**LEGEND, loc="lower left")
+    axes.set(xscale="log", yscale="log", xlim=(0.9, max(2.0, 1.1 * length[-1])), ylim=(at_least[-1] / 30, 1.4))
+    axes.legend(**LEGEND, loc="upper right")
 
 
 def _independent(report: WeightsReport, lengths: Ints) -> Floats:
@@ -107,15 +98,3 @@ def _choose_ratio(rounds: Ints, n: Ints, less: int) -> Floats:
     left = np.maximum(rounds - less, n)
     logarithm = gammaln(left + 1) - gammaln(left - n + 1) - gammaln(rounds + 1) + gammaln(rounds - n + 1)
     return np.where(rounds - less >= n, np.exp(logarithm), 0.0)
-
-
-def _save(figure: Figure, path: Path) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        FigureCanvasAgg(figure)  # draws without a display
-        figure.savefig(partial, format="png")
-        os.replace(partial, path)
-    except OSError as error:
-        raise InputError("the plot", str(path), f"a path that can be written ({error.strerror})") from None
-    finally:
-        partial.unlink(missing_ok=True)

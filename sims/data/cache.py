@@ -64,9 +64,7 @@ def fetch(name: str, *, artefact: str | Path | None = None) -> Path:
             _check(wanted, source)
             _store(wanted, source, Path(work))
     except OSError as error:
-        raise InputError(
-            "the cache folder", str(cache_dir()), f"one that can be written ({error.strerror})"
-        ) from None
+        raise InputError("the cache folder", str(cache_dir()), f"one that can be written ({error.strerror})") from None
     return path(name)
 
 
@@ -90,9 +88,7 @@ def _check(wanted: Dataset, source: Path) -> None:
     except OSError:
         raise InputError("artefact", str(source), "a file that can be read") from None
     if found != wanted.sha256:
-        raise InputError(
-            f"SHA-256 of {source.name}", found, f"{wanted.sha256} ({wanted.requirement}); it was not used"
-        )
+        raise InputError(f"SHA-256 of {source.name}", found, f"{wanted.sha256} ({wanted.requirement}); it was not used")
 
 
 def _store(wanted: Dataset, source: Path, work: Path) -> None:

@@ -1,0 +1,105 @@
+"""Figures on how well FedAU knows its weights; both are our own, the paper has none of this kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from analysis.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, house_style, new_figure, save, save_data
+from fltheory.weights import best_cutoff, corollary4_cutoff, exact_weight_law, weight_error_bound
+from sims.montecarlo import weight_error
+
+BOUNDS = {
+    "theorem3": (ORANGE, "Theorem 3"),
+    "repaired": (GREEN, "per-round bound (R)"),
+    "improved": (PURPLE, "improved"),
+}
+REPLICATES = 2000
+
+
+def weight_error_over_time(out: Path) -> list[Path]:
+    """Exact average weight error against T, Monte Carlo with its intervals, and the three bounds (Theorem 3)."""
+    cutoff, rounds = 50, 10_000
+    horizons = np.unique(np.geomspace(2, rounds, 60).astype(int))
+    simulated = (10, 30, 100, 300, 1000, 3000, 10_000)
+    rows: list[dict[str, object]] = []
+    with house_style():
+        figure = new_figure(2.9)
+        for axes, p in zip(figure.subplots(1, 2, sharey=True), (0.02, 0.1), strict=True):
+            error = exact_weight_law(p, cutoff, rounds).error
+            average = np.cumsum(error) / np.arange(1, rounds + 1)
+            lines = {"exact, round t": error[horizons - 1], "exact, average": average[horizons - 1]}
+            axes.plot(horizons - 1, lines["exact, round t"], color=GREY, lw=1, label="exact, round $t = T-1$")
+            axes.plot(horizons, lines["exact, average"], color=BLACK, label="exact, average over $t < T$")
+            for which, (color, label) in BOUNDS.items():
+                lines[which] = np.array([weight_error_bound(p, cutoff, int(T), which) for T in horizons])
+                axes.plot(horizons, lines[which], "--", color=color, lw=1.1, label=f"bound: {label}")
+            estimates = [weight_error(p, cutoff, T, REPLICATES).average for T in simulated]
+            values = np.array([e.value for e in estimates])
+            spread = [values - [e.low for e in estimates], [e.high for e in estimates] - values]
+            axes.errorbar(
+                simulated, values, spread, fmt="o", ms=3, capsize=2, color=BLUE,
+                label=f"Monte Carlo, {REPLICATES} runs, {estimates[0].level:.1%} interval",
+            )  # fmt: skip
+            axes.set(xscale="log", yscale="log", xlabel="rounds $T$", title=f"$p = {p}$, $K = {cutoff}$")
+            axes.set_xlim(1.8, 1.2 * rounds)
+            axes.set_ylim(3e-3, 3e2)
+            rows += [
+                {"p": p, "K": cutoff, "T": T, "what": what, "value": value}
+                for what, series in lines.items()
+                for T, value in zip(horizons.tolist(), series.tolist(), strict=True)
+            ]
+            rows += [
+                {"p": p, "K": cutoff, "T": T, "what": "Monte Carlo", "value": e.value, "low": e.low, "high": e.high}
+                for T, e in zip(simulated, estimates, strict=True)
+            ]
+        figure.axes[0].set_ylabel(r"weight error $E[(p\,\omega - 1)^2]$ (no unit)")
+        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        columns = ("p", "K", "T", "what", "value", "low", "high")
+        name = "fedau_weight_error_over_time"
+        return [save(figure, out / f"{name}.png"), save_data(out / f"{name}.csv", rows, columns)]
+
+
+def bias_and_variance_over_cutoff(out: Path) -> list[Path]:
+    """Squared bias and variance of p w, averaged over t < T, against the cutoff K; exact."""
+    rounds, usual = 1000, 50
+    cutoffs = np.unique(np.geomspace(1, rounds, 45).astype(int))
+    rows: list[dict[str, object]] = []
+    with house_style():
+        figure = new_figure(2.7)
+        for axes, p in zip(figure.subplots(1, 3, sharey=True), (0.02, 0.1, 0.5), strict=True):
+            bias, variance = np.empty(cutoffs.size), np.empty(cutoffs.size)
+            for i, cutoff in enumerate(cutoffs.tolist()):
+                law = exact_weight_law(p, cutoff, rounds)
+                bias[i] = np.mean((p * law.mean - 1) ** 2)
+                variance[i] = np.mean(law.error) - bias[i] if cutoff > 1 else np.nan  # K = 1: the weight is constant
+            axes.plot(cutoffs, bias, color=ORANGE, label="squared bias")
+            axes.plot(cutoffs, variance, color=BLUE, label="variance")
+            axes.plot(cutoffs, bias + np.nan_to_num(variance), color=BLACK, label="weight error")
+            marks = {
+                "best $K$": (best_cutoff(p, rounds), {"color": GREEN, "lw": 4, "alpha": 0.4}),
+                "$K$ of Corollary 4": (corollary4_cutoff(p, rounds), {"color": BLACK, "lw": 1, "ls": "--"}),
+                "$K = 50$": (usual, {"color": GREY, "lw": 1, "ls": ":"}),
+            }
+            for label, (cutoff, style) in marks.items():
+                axes.axvline(cutoff, label=label, zorder=0, **style)
+                rows.append({"p": p, "T": rounds, "K": cutoff, "what": label.replace("$", "")})
+            axes.set(xscale="log", yscale="log", xlabel="cutoff $K$ (rounds)", title=f"$p = {p}$, $T = {rounds}$")
+            axes.set_ylim(1e-6, 2)
+            for what, series in (("squared bias", bias), ("variance", variance)):
+                rows += [
+                    {"p": p, "T": rounds, "K": K, "what": what, "value": value}
+                    for K, value in zip(cutoffs.tolist(), series.tolist(), strict=True)
+                ]
+        figure.axes[0].set_ylabel(r"average over $t < T$ (no unit)")
+        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
+        name = "fedau_bias_and_variance_over_cutoff"
+        columns = ("p", "T", "K", "what", "value")
+        return [save(figure, out / f"{name}.png"), save_data(out / f"{name}.csv", rows, columns)]
+
+
+figures = {
+    "weight_error_over_time": weight_error_over_time,
+    "bias_and_variance_over_cutoff": bias_and_variance_over_cutoff,
+}

@@ -1,0 +1,135 @@
+"""What users install: the wheel beside folders of the same names, foreign plug-ins, no torch."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+COMMAND = Path(sys.executable).with_name("fltheory")
+
+
+def _run(command: list[str | Path], **options: object) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload]
+    assert done.returncode == 0, done.stdout + done.stderr
+    return str(done.stdout)
+
+
+@pytest.mark.slow
+def test_the_wheel_works_beside_the_users_own_sims_and_analysis(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    tracked = _run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT).split("\0")
+    for name in filter(None, tracked):
+        if (ROOT / name).is_file():
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            (source / name).write_bytes((ROOT / name).read_bytes())
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    _run([*pip, "wheel", "--no-build-isolation", "--no-deps", "--no-index", "-w", str(tmp_path), str(source)])
+    (wheel,) = tmp_path.glob("fltheory-*.whl")
+
+    home = tmp_path / "venv"
+    venv.create(home, with_pip=False, symlinks=True)
+    site = Path(sysconfig.get_path("purelib", vars={"base": str(home), "platbase": str(home)}))
+    _run([*pip, "--python", str(home), "install", "--no-index", "--no-deps", str(wheel)])
+    # Dependencies come from the environment that runs the tests; a .pth there (the editable install) is not followed.
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+
+    user = tmp_path / "user"
+    for package in ("sims", "analysis"):
+        (user / package).mkdir(parents=True)
+        (user / package / "__init__.py").write_text("raise SystemExit('the user\\'s own folder was imported')\n")
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    out = _run(
+        [home / "bin" / "fltheory", "verify", "--depth", "quick", "--workers", "2"], cwd=user, env=environment
+    )
+    assert "fedau.thm3" in out
+    where = _run([home / "bin" / "python", "-P", "-c", "import analysis; print(analysis.__file__)"], cwd=user)
+    assert str(home) in where
+
+
+def _contributing_blocks() -> dict[str, str]:
+    """File name -> code, from the examples of CONTRIBUTING.md: the page cannot show what does not work."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    files: dict[str, str] = {}
+    for language, block in re.findall(r"```(python|toml)\n(.*?)```", text, flags=re.DOTALL):
+        if language == "toml":
+            files["entry_points"] = files.get("entry_points", "") + block
+        else:
+            for name, body in re.findall(r"# (\S+\.py)\n(.*?)(?=\n# \S+\.py\n|\Z)", block, flags=re.DOTALL):
+                files[name] = body
+    return files
+
+
+@pytest.fixture
+def foreign_package(tmp_path: Path) -> Path:
+    """CONTRIBUTING's example, as a package that was installed beside this one."""
+    files = _contributing_blocks()
+    points = files.pop("entry_points")
+    for name, body in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(body)
+    info = tmp_path / "mypaper-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mypaper\nVersion: 1.0\n")
+    points = re.sub(r'\[project\.entry-points\."(.*?)"\]', r"[\1]", points)
+    (info / "entry_points.txt").write_text(re.sub(r' = "(.*?)"', r" = \1", points))
+    return tmp_path
+
+
+def test_contributing_shows_claim_and_process_in_under_30_lines() -> None:
+    files = _contributing_blocks()
+    claim_lines = sum(len(files[name].strip().splitlines()) for name in ("mypaper/claims.py", "mypaper/checks.py"))
+    assert 0 < claim_lines < 30
+    assert 0 < len(files["mypaper/process.py"].strip().splitlines()) < 30
+
+
+def test_a_foreign_package_adds_a_claim_and_a_process(foreign_package: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": str(foreign_package)}
+    done = subprocess.run(
+        [COMMAND, "verify", "mypaper", "--depth", "quick"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert "mypaper.thm1" in done.stdout, done.stderr
+    assert "1 exact" in done.stdout
+    assert done.returncode == 1  # nothing is recorded for it
+    assert "recorded nothing, now exact" in done.stderr
+    code = (
+        "from fltheory.participation import families\n"
+        "process = families()['mine'](0.25)\n"
+        "print(process.rate[0], process.sample(8, seed=0).shape, 'bernoulli' in families())\n"
+    )
+    assert _run([sys.executable, "-c", code], env=environment).split() == ["0.25", "(8,", "1)", "True"]
+
+
+def test_a_plugin_that_cannot_be_loaded_is_named(foreign_package: Path) -> None:
+    (foreign_package / "mypaper" / "claims.py").write_text("import no_such_module\n")
+    done = subprocess.run(
+        [COMMAND, "verify", "fedau.facts"],
+        env=os.environ | {"PYTHONPATH": str(foreign_package)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "entry point 'mypaper'" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_reading_and_checking_need_no_torch() -> None:
+    code = (
+        "import sys\n"
+        "class NoTorch:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] == 'torch': raise ImportError('torch is blocked')\n"
+        "sys.meta_path.insert(0, NoTorch())\n"
+        "import sys; sys.argv = ['fltheory', 'verify', 'fedau', '--depth', 'quick']\n"
+        "from analysis.cli import main\n"
+        "main()\n"
+    )
+    assert "fedau.thm3 " in _run([sys.executable, "-c", code])

@@ -1,0 +1,90 @@
+"""Selecting, running, recording: results survive crashes, records match what is checked in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from analysis import verify as v
+from analysis.checks import Check, times
+from analysis.evidence import Evidence
+from fltheory.errors import InputError
+from fltheory.ledger import ledger
+from fltheory.verdicts import recorded
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_recorded_verdicts_are_not_stale() -> None:
+    assert v.stale() == []
+    assert (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8") == v.page(recorded())
+
+
+def test_quick_checks_give_the_recorded_verdicts() -> None:
+    results = list(v.run(v.select([]), "quick"))
+    assert [r.claim.id for r in results] == list(ledger)
+    assert not [r.crash for r in results if r.crash]
+    assert v.differences(results) == []
+
+
+def test_workers_do_not_change_the_results() -> None:
+    claims = v.select(["fedau.facts", "fedau.C6.mean", "fedau.lemB61"])
+    one, two = (v.to_json(list(v.run(claims, "quick", workers))) for workers in (1, 2))
+    assert one == two
+
+
+def test_selection_by_id_paper_and_alias() -> None:
+    assert len(v.select(["fedau"])) == len(ledger.papers["fedau"].claims)
+    chosen = [c.id for c in v.select(["fedau.thm3", "fedau.eq1", "fedau.thm3"])]
+    assert chosen == ["fedau.eq1", "fedau.thm3"]
+    with pytest.raises(InputError, match=r"did you mean .*fedau"):
+        v.select(["fedua"])
+
+
+def test_a_crash_is_reported_and_loses_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def crashes(claim: object, depth: object) -> Evidence:
+        raise ZeroDivisionError("a bug in a check")
+
+    def works(claim: object, depth: object) -> Evidence:
+        return Evidence("exact", "m", "s")
+
+    broken = [Check("fedau.eq1", function, (times("coefficient", 2),)) for function in (crashes, works)]
+    monkeypatch.setattr(v, "all_checks", lambda: {"fedau.eq1": broken})
+    (result,) = v.run(v.select(["fedau.eq1"]), "quick")
+    assert "a bug in a check" in result.crash
+    assert result.evidence == [Evidence("exact", "m", "s")]
+    (tmp_path / "fltheory" / "data").mkdir(parents=True)
+    with pytest.raises(InputError, match="crashed"):
+        v.record([result], tmp_path)
+    assert not list((tmp_path / "fltheory" / "data").iterdir())
+
+
+def test_recording_part_of_the_claims_keeps_the_rest(tmp_path: Path) -> None:
+    (tmp_path / "fltheory" / "data").mkdir(parents=True)
+    v.record(list(v.run(v.select(["fedau.facts"]), "quick")), tmp_path)
+    written = json.loads((tmp_path / "fltheory" / "data" / "verdicts.json").read_text(encoding="utf-8"))
+    assert set(written["claims"]) == set(recorded())
+    with pytest.raises(InputError, match="source checkout"):
+        v.record([], tmp_path / "elsewhere")
+
+
+def test_a_verdict_that_differs_is_named() -> None:
+    (result,) = v.run(v.select(["fedau.facts"]), "quick")
+    assert v.differences([result]) == []
+    result.evidence.append(Evidence("refuted", "m", "s"))
+    assert v.differences([result]) == ["fedau.facts: recorded exact, now refuted"]
+
+
+def test_files_are_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "a.json"
+    v.write_text(target, "old")
+
+    def dies(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(v.os, "replace", dies)
+    with pytest.raises(KeyboardInterrupt):
+        v.write_text(target, "new")
+    assert target.read_text() == "old"
