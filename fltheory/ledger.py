@@ -69,7 +69,7 @@ class Bound:
             raise InputError("unit of the bound", str(found), f"{self.unit}, the unit of its left-hand side")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Claim:
     """One statement with everything needed to check it.
 
@@ -139,6 +139,9 @@ class Claim:
         lines |= {name: self.to_latex(part) for name, part in self.formulas.items()}
         lines |= {f"condition: {name}": self.to_latex(part) for name, part in self.conditions.items()}
         return lines
+
+    def __repr__(self) -> str:
+        return f"<Claim {self.id}: {self.title}>"
 
     def _repr_latex_(self) -> str:
         body = [self.latex] if self.latex else list(self.display_lines().values())

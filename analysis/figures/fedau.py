@@ -15,7 +15,7 @@ BOUNDS = {
     "repaired": (GREEN, "per-round bound (R)"),
     "improved": (PURPLE, "improved"),
 }
-REPLICATES = 2000
+REPLICATES = 50_000
 
 
 def weight_error_over_time(out: Path) -> list[Path]:
@@ -40,7 +40,7 @@ def weight_error_over_time(out: Path) -> list[Path]:
             spread = [values - [e.low for e in estimates], [e.high for e in estimates] - values]
             axes.errorbar(
                 simulated, values, spread, fmt="o", ms=3, capsize=2, color=BLUE,
-                label=f"Monte Carlo, {REPLICATES} runs, {estimates[0].level:.1%} interval",
+                label=f"Monte Carlo, {REPLICATES:,} runs, {estimates[0].level:.1%} interval",
             )  # fmt: skip
             axes.set(xscale="log", yscale="log", xlabel="rounds $T$", title=f"$p = {p}$, $K = {cutoff}$")
             axes.set_xlim(1.8, 1.2 * rounds)

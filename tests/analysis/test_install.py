@@ -46,9 +46,7 @@ def test_the_wheel_works_beside_the_users_own_sims_and_analysis(tmp_path: Path) 
         (user / package).mkdir(parents=True)
         (user / package / "__init__.py").write_text("raise SystemExit('the user\\'s own folder was imported')\n")
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    out = _run(
-        [home / "bin" / "fltheory", "verify", "--depth", "quick", "--workers", "2"], cwd=user, env=environment
-    )
+    out = _run([home / "bin" / "fltheory", "verify", "--depth", "quick", "--workers", "2"], cwd=user, env=environment)
     assert "fedau.thm3" in out
     where = _run([home / "bin" / "python", "-P", "-c", "import analysis; print(analysis.__file__)"], cwd=user)
     assert str(home) in where
