@@ -102,6 +102,10 @@ def verify(
     from analysis import verify as v
 
     claims = v.select(names or [])
+    if record:
+        v.require_checkout(Path.cwd())
+    if json_file is not None:
+        v.require_writable(json_file)
     results = _with_progress(v.run(claims, depth.value, workers), len(claims))
     _print_results(results)
     if json_file is not None:

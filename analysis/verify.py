@@ -137,15 +137,25 @@ def caught(check: Check, mutant: Mutant, depth: Depth = "quick") -> tuple[Verdic
 
 def write_text(path: Path, text: str) -> None:
     """Write under a temporary name, then rename: a reader never sees half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    name = _new_file_beside(path)
+    name.write_text(text, encoding="utf-8")
+    name.chmod(0o644)
+    os.replace(name, path)
+
+
+def require_writable(path: Path) -> None:
+    """Raise InputError unless a file can be written there: before the work, not after it."""
+    _new_file_beside(path).unlink()
+
+
+def _new_file_beside(path: Path) -> Path:
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
-        raise InputError("output folder", str(path.parent), f"writable ({error.strerror})") from None
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.chmod(name, 0o644)
-    os.replace(name, path)
+        raise InputError("output file", str(path), f"a path that can be written ({error.strerror})") from None
+    os.close(handle)
+    return Path(name)
 
 
 def to_json(results: Sequence[Result]) -> str:
@@ -187,13 +197,18 @@ def page(known: dict[str, dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def require_checkout(root: Path) -> None:
+    """Raise InputError unless `root` is a source checkout, the only place where verdicts are recorded."""
+    if not (root / "fltheory" / "data").is_dir():
+        raise InputError("place to record", str(root), "a source checkout (with fltheory/data)")
+
+
 def record(results: Sequence[Result], root: Path) -> None:
     """Merge the results into the recorded verdicts below `root` (a source checkout) and render the page.
 
     Entries of claims that were not run are kept; claims that no longer exist are dropped.
     """
-    if not (root / "fltheory" / "data").is_dir():
-        raise InputError("place to record", str(root), "a source checkout (with fltheory/data)")
+    require_checkout(root)
     if broken := [r.claim.id for r in results if r.crash]:
         raise InputError("results", ", ".join(broken), "free of crashed checks to be recorded")
     fresh = {r.claim.id: r.to_json() for r in results}

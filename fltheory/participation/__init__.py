@@ -5,6 +5,7 @@ Every process has `n_clients`, `rate`, `autocovariance(lag)`, `interval_law()`, 
 state of the training run are selection, not availability, and do not belong here.
 """
 
+from fltheory import plugins
 from fltheory.participation.base import ParticipationProcess
 from fltheory.participation.bernoulli import Bernoulli
 from fltheory.participation.cyclic import Cyclic
@@ -30,5 +31,11 @@ __all__ = [
     "TwoStateChain",
     "UniformSubset",
     "WeightedDraws",
+    "families",
     "label_correlated_rates",
 ]
+
+
+def families() -> dict[str, type[ParticipationProcess]]:
+    """Name -> class of every installed family, from the entry points of group `fltheory.processes`."""
+    return {name: plugins.load(entry) for name, entry in plugins.entries("fltheory.processes").items()}

@@ -119,9 +119,3 @@ def per_client(argument: str, value: npt.ArrayLike) -> FloatArray:
 def read_only(array: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
     array.setflags(write=False)
     return array
-
-
-def cohort(clients: IntArray, when: int) -> Runs:
-    """The runs, one round long, of the clients that take part in round `when`."""
-    start = np.full(len(clients), when)
-    return Runs(clients, start, start + 1)

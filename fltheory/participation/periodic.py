@@ -65,10 +65,9 @@ class Periodic(RegularTurns):
         rounds_each: int,
         offset: int | Literal["random", "first_turn"] = "random",
     ) -> Periodic:
-        """Groups of neighbouring clients take turns of `rounds_each` rounds: exactly one group is on at any
-        time.
+        """Groups of neighbouring clients take turns of `rounds_each` rounds; exactly one group is on at any time.
 
-        n_groups is at most n_clients; group sizes differ by one at most.
+        Group sizes differ by one at most. Raises InputError for more groups than clients.
         """
         n_clients, n_groups = count("n_clients", n_clients), count("n_groups", n_groups)
         if n_groups > n_clients:

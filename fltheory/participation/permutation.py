@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fltheory.errors import InputError
-from fltheory.participation.base import ParticipationProcess, cohort, read_only
-from fltheory.participation.runs import FloatArray, Runs
+from fltheory.participation.base import ParticipationProcess, read_only
+from fltheory.participation.runs import FloatArray, IntArray, Runs, cohort_runs
 from fltheory.participation.subset import cohort_of
 from fltheory.streams import stream
 
@@ -61,7 +61,8 @@ class Permutation(ParticipationProcess):
 
     def _runs(self, rounds: int, seed: int) -> Iterator[Runs]:
         rng = stream(seed, "participation.permutation")
-        for t in range(rounds):
-            if t % self.cycle == 0:
-                hands = rng.permutation(self.n_clients).reshape(self.cycle, self.cohort_size)
-            yield cohort(hands[t % self.cycle], t)
+        return cohort_runs(self._cohorts(rng), rounds, self.cohort_size)
+
+    def _cohorts(self, rng: np.random.Generator) -> Iterator[IntArray]:
+        while True:
+            yield from rng.permutation(self.n_clients).reshape(self.cycle, self.cohort_size)

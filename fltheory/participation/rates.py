@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal
 
 import numpy as np
@@ -46,7 +47,7 @@ def label_correlated_rates(
     label_mix   kappa, shape (n_clients, C): shares of the C labels in each client's data; rows sum to 1
     alpha       q ~ Dir(alpha, ..., alpha) is drawn once for all clients; small alpha makes rates uneven
     mean        wanted mean rate before the floor, in (0, 1]; FedAU uses 0.1
-    floor       least rate, in [0, 1]; FedAU uses 0.02
+    floor       least rate, in [0, 1]; FedAU uses 0.02; with 0 a rate may be 0, which no process accepts
     preset      a rate above 1, possible with many labels, on which the paper is silent: "as_in_paper" caps it
                 at 1 and counts it, "as_in_code" has no cap, and an InputError names the client
 
@@ -63,10 +64,12 @@ def label_correlated_rates(
     if not np.allclose(mix.sum(axis=1), 1, rtol=0, atol=1e-9):
         row = int(np.abs(mix.sum(axis=1) - 1).argmax())
         raise InputError(f"label_mix[{row}].sum()", float(mix[row].sum()), "1")
-    if not (np.ndim(alpha) == 0 and 0 < alpha < np.inf):
+    if not (isinstance(alpha, Real) and 0 < alpha < np.inf):
         raise InputError("alpha", alpha, "a positive number")
-    probabilities("mean", mean)
-    probabilities("floor", floor, zero=True)
+    if not (isinstance(mean, Real) and 0 < mean <= 1):
+        raise InputError("mean", mean, "a number in (0, 1]")
+    if not (isinstance(floor, Real) and 0 <= floor <= 1):
+        raise InputError("floor", floor, "a number in [0, 1]")
     if preset not in ("as_in_paper", "as_in_code"):
         raise InputError("preset", preset, '"as_in_paper" or "as_in_code"')
 

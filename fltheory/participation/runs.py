@@ -8,6 +8,7 @@ draws.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 _PAIRS_AT_ONCE = 4096  # bounds the memory of one draw to a few MiB, however many rounds are asked for
-_CLIENTS_AT_ONCE = 65536
+_RUNS_AT_ONCE = 65536
 
 
 class Runs(NamedTuple):
@@ -81,10 +82,19 @@ def _lengths(exponentials: FloatArray, scale: FloatArray, longest: int) -> IntAr
 
 def regular_runs(first: IntArray, on: IntArray, cycle: IntArray, rounds: int) -> Iterator[Runs]:
     """Runs [first + j cycle, first + j cycle + on) for j = 0, 1, ...; arrays (n_clients,), first > -cycle."""
-    step = max(1, _CLIENTS_AT_ONCE // (rounds // int(cycle.min()) + 2))
+    step = max(1, _RUNS_AT_ONCE // (rounds // int(cycle.min()) + 2))
     for low in range(0, len(first), step):
         part = slice(low, low + step)
         turns = np.arange(rounds // int(cycle[part].min()) + 2)
         start = first[part, None] + turns * cycle[part, None]
         ids = np.arange(low, low + len(start))[:, None]
         yield clipped(ids, start, start + on[part, None], rounds)
+
+
+def cohort_runs(cohorts: Iterator[IntArray], rounds: int, cohort_size: int) -> Iterator[Runs]:
+    """Runs one round long: the clients of the t-th cohort take part in round t."""
+    step = max(1, _RUNS_AT_ONCE // cohort_size)
+    for low in range(0, rounds, step):
+        when = np.arange(low, min(low + step, rounds)).repeat(cohort_size)
+        clients = np.concatenate(list(islice(cohorts, len(when) // cohort_size)))
+        yield Runs(clients, when, when + 1)

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from fltheory.errors import InputError, count
-from fltheory.participation.base import IndependentRounds, cohort, read_only
-from fltheory.participation.runs import FloatArray, Runs
+from fltheory.participation.base import IndependentRounds, read_only
+from fltheory.participation.runs import FloatArray, IntArray, Runs, cohort_runs
 from fltheory.streams import stream
 
 
@@ -32,8 +32,11 @@ class UniformSubset(IndependentRounds):
 
     def _runs(self, rounds: int, seed: int) -> Iterator[Runs]:
         rng = stream(seed, "participation.uniform-subset")
-        for t in range(rounds):
-            yield cohort(rng.choice(self.n_clients, self.cohort_size, replace=False, shuffle=False), t)
+        return cohort_runs(self._cohorts(rng), rounds, self.cohort_size)
+
+    def _cohorts(self, rng: np.random.Generator) -> Iterator[IntArray]:
+        while True:
+            yield rng.choice(self.n_clients, self.cohort_size, replace=False, shuffle=False)
 
 
 def cohort_of(n_clients: int, cohort_size: int) -> tuple[int, int]:

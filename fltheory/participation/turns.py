@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class RegularTurns(ParticipationProcess):
-    """Client n is on in rounds [first + j cycle[n], first + j cycle[n] + on[n]), j = 0, 1, ...
+    """Client n is on in the rounds t with (t - first) mod cycle[n] < on[n].
 
     on, cycle   int64 arrays (n_clients,), 1 <= on <= cycle
     choices     int64 array (n_clients,): number of equally likely first rounds; `_first` maps a choice to the
@@ -40,7 +40,7 @@ class RegularTurns(ParticipationProcess):
 
     @abstractmethod
     def _first(self, choice: IntArray) -> IntArray:
-        """First round, above -cycle, of each client's turns for its choice; arrays (..., n_clients)."""
+        """First round of a turn of each client, above -cycle and at most cycle - on; arrays (..., n_clients)."""
 
     @abstractmethod
     def _uniforms(self, seed: int) -> FloatArray:
@@ -61,8 +61,7 @@ class RegularTurns(ParticipationProcess):
         first = self._first(top * self._choices // bottom)
 
         def history(rounds: int) -> BoolArray:
-            since = np.arange(rounds)[:, None] - first[:, None, :]
-            on: BoolArray = (since >= 0) & (since % self.cycle < self.on)
+            on: BoolArray = (np.arange(rounds)[:, None] - first[:, None, :]) % self.cycle < self.on
             return on
 
         return Phases(probability, history)

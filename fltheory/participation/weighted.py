@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fltheory.errors import InputError
-from fltheory.participation.base import IndependentRounds, cohort, read_only
-from fltheory.participation.runs import FloatArray, Runs
+from fltheory.participation.base import IndependentRounds, read_only
+from fltheory.participation.runs import FloatArray, IntArray, Runs, cohort_runs
 from fltheory.participation.subset import cohort_of
 from fltheory.participation.successive import inclusion_probabilities
 from fltheory.streams import stream
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scipy.stats.distributions import rv_frozen
 
 POOL = 100_000  # draws whose largest normalises the index interpretation
-NEVER = 1e-250  # a smaller weight is as good as none, and its reciprocal would overflow
+NEVER = 1e-250  # a weight this small beside the largest is as good as none, and its reciprocal overflows
 
 
 class WeightedDraws(IndependentRounds):
@@ -68,12 +68,11 @@ class WeightedDraws(IndependentRounds):
             weights = np.asarray(frozen.rvs(size=self.n_clients, random_state=rng), dtype=np.float64)
         else:
             raise InputError("interpretation", interpretation, '"index" or "weights"')
-        weights = weights / weights.sum()
-        weights[weights < NEVER] = 0
+        weights = np.where(weights > NEVER * weights.max(), weights, 0)
         able = int((weights > 0).sum())
         if able < self.cohort_size:
             raise InputError("cohort_size", cohort_size, f"at most the number of clients ever drawn, {able}")
-        self.weights = read_only(weights)
+        self.weights = read_only(weights / weights.sum())
 
     @cached_property
     def rate(self) -> FloatArray:
@@ -82,10 +81,14 @@ class WeightedDraws(IndependentRounds):
 
     def _runs(self, rounds: int, seed: int) -> Iterator[Runs]:
         rng = stream(seed, "participation.weighted-draws")
+        return cohort_runs(self._cohorts(rng), rounds, self.cohort_size)
+
+    def _cohorts(self, rng: np.random.Generator) -> Iterator[IntArray]:
         able = np.flatnonzero(self.weights)
-        for t in range(rounds):
-            rings = rng.standard_exponential(len(able)) / self.weights[able]
-            yield cohort(able[np.argpartition(rings, self.cohort_size - 1)[: self.cohort_size]], t)
+        weights = self.weights[able]
+        while True:
+            rings = rng.standard_exponential(len(able)) / weights
+            yield able[np.argpartition(rings, self.cohort_size - 1)[: self.cohort_size]]
 
 
 def _frozen(law: str | rv_frozen[Any]) -> rv_frozen[Any]:

@@ -68,7 +68,7 @@ BAD = {
     "unknown depth": (["verify", "--depth", "deeep"], "deep"),
     "no workers": (["verify", "fedau.facts", "--workers", "0"], "--workers"),
     "record outside a checkout": (["verify", "fedau.facts", "--depth", "quick", "--record"], "source checkout"),
-    "json into nowhere": (["verify", "fedau.facts", "--depth", "quick", "--json", "/proc/x/y.json"], "writable"),
+    "json into nowhere": (["verify", "fedau.facts", "--depth", "quick", "--json", "/proc/x/y.json"], "can be written"),
     "log that is not there": (["weights", "no.csv", "--cutoff", "5"], "no.csv"),
     "cutoff zero": (["weights", "LOG", "--cutoff", "0"], "cutoff"),
     "cutoff with a fraction": (["weights", "LOG", "--cutoff", "2.5"], "cutoff"),

@@ -20,7 +20,7 @@ def bernstein(variance: np.ndarray, n: int) -> np.ndarray:
 
 
 def assert_mean(observed: np.ndarray, expected: np.ndarray, n: int, variance: np.ndarray | None = None) -> None:
-    """`observed` is a mean of n observations; their variance is at most expected (1 - expected), as they lie in [0, 1]."""
+    """`observed` is a mean of n observations in [0, 1], of variance at most expected (1 - expected) or `variance`."""
     expected = np.asarray(expected, dtype=float)
     if variance is None:
         variance = expected * (1 - expected)
