@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import sympy
@@ -29,7 +29,7 @@ class Quantity:
 
 
 # domain -> (what sympy may assume, test of a value)
-_DOMAINS = {
+_DOMAINS: dict[str, tuple[dict[str, bool], Callable[[float], bool]]] = {
     "probability in (0, 1]": ({"positive": True}, lambda v: 0 < v <= 1),
     "whole number >= 1, or infinity": (
         {"integer": True, "positive": True},

@@ -51,14 +51,15 @@ class Phases:
     """Each client follows one of finitely many fixed histories, chosen once and for all.
 
     probability   float array (n_phases,), sums to 1
-    history       history(rounds) -> bool array (n_phases, rounds, n_clients)
+    history       history(rounds, clients) -> bool array (n_phases, rounds, len(clients)) for the clients of a
+                  slice or an index array; all of them without one
 
     Only the law of each single client is meant: that clients share a phase here does not say that they do so
     in the process.
     """
 
     probability: FloatArray
-    history: Callable[[int], BoolArray]
+    history: Callable[..., BoolArray]
 
 
 Marginal = TwoStateChain | Phases

@@ -105,7 +105,10 @@ class Recorded(ParticipationProcess):
         return Discrete(values, counts / counts.sum(axis=1, keepdims=True))
 
     def marginal(self) -> Phases:
-        return Phases(np.ones(1), lambda rounds: self.sample(rounds, seed=0)[None])
+        def history(rounds: int, clients: slice | IntArray = slice(None)) -> BoolArray:
+            return self.sample(rounds, seed=0)[None, :, clients]
+
+        return Phases(np.ones(1), history)
 
     def _autocovariance(self, lag: int) -> FloatArray:
         n = self.n_rounds

@@ -60,8 +60,9 @@ class RegularTurns(ParticipationProcess):
         top, bottom = (np.array([[getattr(part, name)] for part in parts]) for name in ("numerator", "denominator"))
         first = self._first(top * self._choices // bottom)
 
-        def history(rounds: int) -> BoolArray:
-            on: BoolArray = (np.arange(rounds)[:, None] - first[:, None, :]) % self.cycle < self.on
+        def history(rounds: int, clients: slice | IntArray = slice(None)) -> BoolArray:
+            since = np.arange(rounds)[:, None] - first[:, None, clients]
+            on: BoolArray = since % self.cycle[clients] < self.on[clients]
             return on
 
         return Phases(probability, history)

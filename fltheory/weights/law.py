@@ -53,7 +53,8 @@ class WeightLaw:
             raise InputError("client", client, f"below the number of clients, {np.size(self.rate)}")
         if isinstance(self._clients, tuple):
             return weight_pmf(self._clients[client], self.cutoff, t)
-        weights = fedau_weights(self._clients.history(t + 1)[:, :, [client]], self.cutoff)[:, t, 0]
+        history = self._clients.history(t + 1, np.array([client]))
+        weights = fedau_weights(history, self.cutoff)[:, t, 0]
         support, which = np.unique(weights, return_inverse=True)
         masses = np.bincount(which, self._clients.probability, minlength=support.size)
         return support, masses.astype(np.float64)
@@ -107,11 +108,11 @@ def exact_weight_law(process_or_p: Any, cutoff: float, rounds: int) -> WeightLaw
 
 def _phase_moments(phases: Phases, rates: FloatArray, cutoff: float, rounds: int) -> FloatArray:
     """The moments (3, rounds, n_clients): averages over the phases, for a few clients at a time."""
-    history, moments = phases.history(rounds), np.empty((3, rounds, rates.size))
-    few = max(1, CELLS // (history.shape[0] * rounds))
+    moments = np.empty((3, rounds, rates.size))
+    few = max(1, CELLS // (phases.probability.size * rounds))
     for start in range(0, rates.size, few):
         some = slice(start, start + few)
-        weights = fedau_weights(history[:, :, some], cutoff)
+        weights = fedau_weights(phases.history(rounds, some), cutoff)
         for i, values in enumerate((weights, weights**2, (rates[some] * weights - 1) ** 2)):
             moments[i, :, some] = np.tensordot(phases.probability, values, axes=1)
     return moments
