@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import Counter
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,7 +31,7 @@ app.add_typer(data_app, name="data")
 DONE, DIFFERS, BAD_INPUT = 0, 1, 2
 
 # Newer versions of typer carry click inside: ask typer for the base of its usage errors.
-UsageError = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+UsageError: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 
 class Depth(StrEnum):
@@ -235,9 +236,7 @@ def _print_results(results: list[Result]) -> None:
         table.add_row(result.claim.id, result.verdict, ratio, f"{result.seconds:.2f}", finding)
     console = Console(width=None if sys.stdout.isatty() else 160)
     console.print(table, markup=False)
-    counts = {}
-    for result in results:
-        counts[result.verdict] = counts.get(result.verdict, 0) + 1
+    counts = Counter(result.verdict for result in results)
     print(f"{len(results)} claims: " + ", ".join(f"{n} {verdict}" for verdict, n in sorted(counts.items())))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from analysis.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, hou
 from fltheory.weights import best_cutoff, corollary4_cutoff, exact_weight_law, weight_error_bound
 from sims.montecarlo import weight_error
 
-BOUNDS = {
+BOUNDS: dict[Literal["theorem3", "repaired", "improved"], tuple[str, str]] = {
     "theorem3": (ORANGE, "Theorem 3"),
     "repaired": (GREEN, "per-round bound (R)"),
     "improved": (PURPLE, "improved"),

@@ -14,6 +14,7 @@ from analysis.evidence import Evidence, Tally, conditional
 from fltheory.ledger import Bound, Claim
 from fltheory.papers import fedau
 from fltheory.papers.fedau import T
+from fltheory.symbols import min_rate
 from fltheory.weights import exact_weight_law
 
 checks = CheckBook()
@@ -21,7 +22,7 @@ checks = CheckBook()
 
 def _cutoff(formula: Any, rate: float, rounds: int) -> int:
     """Corollary 4's K from the claim's own formula, in exact arithmetic on the given binary rate."""
-    value = formula.subs({fedau.min_rate: Rational(rate), T: rounds})
+    value = formula.subs({min_rate: Rational(rate), T: rounds})
     return int(value.evalf(40)) if value.is_number and not value.has(sympy.zoo, sympy.nan) else 0
 
 
@@ -80,7 +81,7 @@ def chosen_cutoff(claim: Claim, depth: Depth) -> Evidence:
 
 @checks(
     fedau.lemB71_improved,
-    mutants=[times("bound", Rational(1, 6)), put("bound", fedau.min_rate, 1), CUTOFF_MUTANTS[1]],
+    mutants=[times("bound", Rational(1, 6)), put("bound", min_rate, 1), CUTOFF_MUTANTS[1]],
 )
 def chosen_cutoff_improved(claim: Claim, depth: Depth) -> Evidence:
     """The exact average error at Corollary 4's K against (2 log T + 5)/(p_min T)."""

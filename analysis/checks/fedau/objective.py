@@ -14,7 +14,7 @@ from fltheory.distributions.symbolic import Step
 from fltheory.ledger import Claim
 from fltheory.papers import fedau
 from fltheory.papers.fedau import T, p
-from fltheory.symbols import UNITS
+from fltheory.symbols import UNITS, global_lr, local_lr
 from fltheory.units import UnitError, unit_of
 
 checks = CheckBook()
@@ -39,7 +39,7 @@ def weights_are_absorbed(claim: Claim, depth: Depth) -> Evidence:
 def expected_step_descends_h(claim: Claim, depth: Depth) -> Evidence:
     """One local step moves, in expectation, along -grad h; but h must have a minimum to be minimised."""
     # Expected update of client n with one local step: -(gamma eta/N) w_n p_n grad F_n = -(gamma eta P/N) c_n grad F_n.
-    lr = fedau.local_lr * fedau.global_lr / fedau.N
+    lr = local_lr * global_lr / fedau.N
     residual = lr * fedau.weight * p - lr * fedau.total_weight * claim.formulas["coefficient"]
     found = algebra(
         [Step("expected step = -(gamma eta P/N) grad h, client by client", residual)],
@@ -93,7 +93,7 @@ def bound_vanishes_in_one_unit(claim: Claim, depth: Depth) -> Evidence:
     c1, c2 = Symbol("c1", positive=True), Symbol("c2", positive=True)
     x = Symbol("x", positive=True)
     local = c1 / sympy.sqrt(x)
-    schedule = {fedau.local_lr: local, fedau.global_lr: c2 / c1, T: x}
+    schedule = {local_lr: local, global_lr: c2 / c1, T: x}
     limit = sympy.limit(claim.bound.rhs.subs(schedule, simultaneous=True), x, sympy.oo)
     if limit != 0:
         return Evidence("refuted", "algebra", f"the bound tends to {limit}", witness={"limit of the bound": limit})
