@@ -67,12 +67,12 @@ class ExponentialAverageWeights:
     def load_state_dict(self, state: Mapping[str, npt.ArrayLike]) -> None:
         """Continue from a `state_dict` of an estimator with the same clients, cutoff and smoothing."""
         shape = (self.n_clients,)
-        started = participation("started", read_array(state, "started", shape))
-        open_, weights = read_array(state, "open", shape), read_array(state, "weights", shape)
+        started, open_ = read_array(state, "started", shape, "b"), read_array(state, "open", shape)
+        weights = read_array(state, "weights", shape, "fiu")
         possible = (open_ >= 0) & (open_ < self._longest) & (weights >= 1) & (weights <= self._longest)
         if not (possible & (started | (weights == 1))).all():
             raise InputError("state", dict(state), "one that this rule reaches with this cutoff")
-        self._started, self._open = started, open_.astype(np.int64)
+        self._started, self._open = started.copy(), open_.astype(np.int64)
         self._weights = weights.astype(np.float64)
 
 

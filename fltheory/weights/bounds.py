@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Literal
 
 import numpy as np
@@ -25,7 +26,7 @@ def weight_error_bound(
     interval of Lemma B.6.1 it is
 
     theorem3   (3 K + 2 K log T) / T + q^(2K), the last line of (B.6.9): for T >= 2, infinite without a cutoff
-    repaired   the average over t of p-dependent bounds: (1 - p)^2 at t = 0 and, for t >= 1,
+    repaired   the average over t of (1 - p)^2 at t = 0 and, for t >= 1, of
                (1 - p)^2 q^t 1{t < K} + p^2 Var[S] / max(floor(t / K), 1) + q^(2K)
     improved   [(1 - p)^2 min(K, 1 / p) + 2 K p^2 Var[S] + p Var[S] (1 + log T)] / T + q^(2K)
 
@@ -37,7 +38,7 @@ def weight_error_bound(
     >>> round(weight_error_bound(0.02, 50, 1000, "theorem3"), 4)
     0.9734
     >>> round(weight_error_bound(0.02, 50, 1000, "improved"), 4)
-    0.2353
+    0.2432
     """
     rate, K, T = errors.probabilities("p", p), errors.cutoff("cutoff", cutoff), errors.count("rounds", rounds)
     if which not in WHICH:
@@ -91,6 +92,6 @@ def corollary4_cutoff(p_min: float, rounds: int) -> int:
     if p == 1:
         return 1
     log_miss = -math.log1p(-p)
-    logarithm = math.log(T) / (2 * log_miss)
+    logarithm = Fraction(math.log(T)) / Fraction(2 * log_miss)  # beyond the floats for the smallest p
     blur = 4 * float(np.finfo(np.float64).eps) * max(1, p / ((1 - p) * log_miss))  # its relative error
-    return max(1, math.ceil(logarithm * (1 - blur)))
+    return max(1, math.ceil(logarithm * Fraction(1 - blur)))

@@ -41,8 +41,12 @@ def probability(argument: str, value: npt.ArrayLike) -> float:
     return float(array)
 
 
-def read_array(state: Mapping[str, npt.ArrayLike], name: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    """The array of this name and shape in a saved state."""
-    if name not in state or np.shape(state[name]) != shape:
-        raise InputError("state", sorted(state), f"a mapping with an array {name!r} of shape {shape}")
-    return np.asarray(state[name])
+def read_array(
+    state: Mapping[str, npt.ArrayLike], name: str, shape: tuple[int, ...], kinds: str = "iu"
+) -> npt.NDArray[Any]:
+    """The array of this name, shape and kind (of numpy's, by default whole numbers) in a saved state."""
+    array = np.asarray(state[name]) if name in state else np.empty(0, dtype=np.object_)
+    if array.shape != shape or array.dtype.kind not in kinds:
+        shown = {key: np.shape(value) for key, value in state.items()}
+        raise InputError("state", shown, f"a mapping with an array {name!r} of shape {shape} and kind {kinds!r}")
+    return array

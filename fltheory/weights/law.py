@@ -65,7 +65,8 @@ def exact_weight_law(process_or_p: Any, cutoff: float, rounds: int) -> WeightLaw
 
     `process_or_p` is a float p (Bernoulli participation) or a process of `fltheory.participation` in which one
     client is a two-state chain (Bernoulli, Markov, UniformSubset, WeightedDraws) or follows one of finitely many
-    histories (Cyclic, Periodic, Recorded). The relative error is below 1e-12 for every p, cutoff and t < 1e5.
+    histories (Cyclic, Periodic, Recorded). The relative error is below 1e-12 for every p, cutoff and t < 1e5 (for
+    histories take the rate as rounded: a weight error that is 0 may come out as 1e-32).
 
     Source: FedAU, Algorithm 2 and the left-hand side of Theorem 3. Raises InputError for bad arguments, and for
     a process without such a description.

@@ -31,23 +31,14 @@ class Chain:
     leave: float
 
     @property
-    def is_bernoulli(self) -> bool:
-        return self.leave == 1 - self.enter
-
-    @property
-    def stay(self) -> float:
-        """P(on -> on); for independent rounds the rate itself, whose last digits 1 - leave has lost."""
-        return self.enter if self.is_bernoulli else 1 - self.leave
-
-    @property
     def rate(self) -> float:
         """P(on)."""
-        return self.enter if self.is_bernoulli else self.enter / (self.enter + self.leave)
+        return self.enter / (self.enter + self.leave)
 
     @property
     def miss(self) -> float:
         """P(off)."""
-        return self.leave if self.is_bernoulli else self.leave / (self.enter + self.leave)
+        return self.leave / (self.enter + self.leave)
 
     def absence(self, cutoff: float, rounds: int) -> int:
         """The most rounds, at most cutoff - 1, that an open interval is off for."""
@@ -93,7 +84,7 @@ def intervals(chain: Chain, cutoff: float, rounds: int) -> Iterator[tuple[int, i
             return
         next_on, next_off = np.zeros(size), np.zeros(size)
         here = min(on.size, size)
-        next_on[:here] = chain.stay * on[:here] + chain.enter * off[:here]
+        next_on[:here] = (1 - chain.leave) * on[:here] + chain.enter * off[:here]
         next_on[1:] += chain.enter * fading_sum(missed, fade, longest, size - 1)
         here = min(on.size, size - longest)
         if cut > 0 and here > 0:
@@ -126,9 +117,12 @@ def weight_moments(chain: Chain, cutoff: float, rounds: int) -> FloatArray:
         deviation -= behind[band]
         deviation *= deviation
         sums[0, :, band] += mass
-        sums[1, :, band] += np.divide(mass, m, out=mass)
-        sums[2, :, band] += np.divide(mass, m, out=mass)
-        sums[3, :, band] += np.multiply(mass, deviation, out=mass)
+        share = mass / m
+        sums[1, :, band] += share
+        share /= m
+        sums[2, :, band] += share
+        share *= deviation
+        sums[3, :, band] += share
     sums[1] *= elapsed
     sums[2] *= elapsed * elapsed
     sums[:, :, :1] = np.multiply.outer([1, 1, 1, chain.miss**2], start)  # no interval yet: the weight is 1
