@@ -42,14 +42,18 @@ clean:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "fltheory needs Python 3.11 or newer; set PYTHON=")'
 	$(PYTHON) -m venv .venv
 
+# The build leaves an egg-info folder behind, which would hide later changes of the entry points.
 .venv/core: .venv/bin/python pyproject.toml constraints.txt
 	$(PIP) --editable .
+	rm -rf *.egg-info
 	touch $@
 
 .venv/dev: .venv/core
 	$(PIP) --editable '.[testing,dev]'
+	rm -rf *.egg-info
 	touch $@
 
 .venv/all: .venv/dev
 	$(PIP) --editable '.[testing,dev,training,notebooks]'
+	rm -rf *.egg-info
 	touch $@

@@ -151,6 +151,23 @@ def weights(
 
 
 @app.command()
+def algorithms(
+    clients: Annotated[int, typer.Option(min=1, help="Number of clients, for the memory.")] = 100,
+    dimension: Annotated[int, typer.Option(min=1, help="Parameters of the model.")] = 1_000_000,
+    itemsize: Annotated[int, typer.Option(min=1, help="Bytes a parameter.")] = 4,
+    as_json: JsonFlag = False,
+) -> None:
+    """List the algorithms: source, exact memory, vectors sent, and what weighting rules minimise."""
+    from analysis import algorithms_list as listed
+
+    print(
+        json.dumps(listed.as_json(clients, dimension, itemsize), indent=1)
+        if as_json
+        else listed.as_text(clients, dimension, itemsize)
+    )
+
+
+@app.command()
 def figures(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the figures and their data.")] = Path("figures"),

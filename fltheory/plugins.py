@@ -1,7 +1,8 @@
 """Everything that can be added is found through entry points: built-in and foreign alike.
 
 Groups: `fltheory.claims` (a `Paper`), `fltheory.checks` (an `analysis.checks.CheckBook`),
-`fltheory.processes` (a process class), `fltheory.figures` (a mapping of name to function).
+`fltheory.processes` (a process class), `fltheory.algorithms` (a `sims.algorithms.protocol.Algorithm`),
+`fltheory.figures` (a mapping of name to function).
 """
 
 from __future__ import annotations

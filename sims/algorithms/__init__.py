@@ -1,0 +1,48 @@
+"""The algorithms: found by name, what they cost, and which objective a weighting rule really minimises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fltheory import errors, plugins
+from sims.algorithms.objectives import implicit_weights
+from sims.algorithms.protocol import Algorithm
+
+__all__ = ["Algorithm", "Costs", "algorithms", "costs", "implicit_weights"]
+
+GROUP = "fltheory.algorithms"
+
+
+def algorithms() -> dict[str, Algorithm]:
+    """Name -> algorithm of every installed package, this one included, from entry points of `fltheory.algorithms`.
+
+    Raises InputError that names the entry point that cannot be loaded.
+    """
+    return {name: plugins.load(entry) for name, entry in plugins.entries(GROUP).items()}
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Bytes of parameter vectors kept on the server and on each client, vectors sent to and from a participant."""
+
+    server_bytes: int
+    client_bytes: int
+    down: int
+    up: int
+
+
+def costs(algorithm: Algorithm, n_clients: int, dimension: int, itemsize: int = 8) -> Costs:
+    """What an algorithm keeps and sends, exactly, for models of `dimension` numbers of `itemsize` bytes.
+
+    Counts vectors as long as the model; counters and weights, a few numbers a client, are not among them. Where
+    roles differ in what they receive (a FedAMD anchor needs the model alone), `down` is the largest.
+
+    Raises InputError for a count below 1.
+    """
+    vector = errors.count("dimension", dimension) * errors.count("itemsize", itemsize)
+    return Costs(
+        algorithm.server_vectors(errors.count("n_clients", n_clients)) * vector,
+        algorithm.client_vectors * vector,
+        algorithm.down,
+        algorithm.up,
+    )

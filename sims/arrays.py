@@ -1,0 +1,99 @@
+"""The few array operations that differ between numpy floats, numpy objects (exact rationals) and torch.
+
+Everything else in `sims` is written in the array API, through `array_api_compat`, and therefore runs on all
+three. Leading axes are batch axes (replicates); the last axis of a model is its parameters.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, device, is_numpy_array
+
+Array = Any  # a numpy or torch array; the array API has no common type to name
+
+__all__ = [
+    "Array",
+    "array_namespace",
+    "as_exact",
+    "counters",
+    "device",
+    "is_exact",
+    "marked",
+    "put_rows",
+    "require_exact",
+    "take_rows",
+    "zeros",
+]
+
+
+def take_rows(table: Array, clients: Array) -> Array:
+    """Rows of a per-client table: table (..., N, d), clients (..., S) -> (..., S, d)."""
+    xp = array_namespace(table)
+    index = xp.broadcast_to(clients[..., None], (*clients.shape, table.shape[-1]))
+    return xp.take_along_axis(table, index, axis=-2)
+
+
+def put_rows(table: Array, clients: Array, valid: Array, rows: Array) -> Array:
+    """A copy of `table` with the rows of the valid clients replaced; each client at most once in a cohort."""
+    xp = array_namespace(table)
+    where = xp.nonzero(valid)
+    changed = xp.asarray(table, copy=True)
+    changed[(*where[:-1], clients[where])] = rows[where]
+    return changed
+
+
+def zeros(shape: tuple[int, ...], like: Array) -> Array:
+    """Zeros of the kind of `like`: exact zeros for exact arrays, on its device for torch."""
+    xp = array_namespace(like)
+    if is_exact(like):
+        return np.full(shape, Fraction(0), dtype=object)  # not ints: 0 / 1 would be a float
+    if is_numpy_array(like):
+        return xp.zeros(shape, dtype=like.dtype)
+    return xp.zeros(shape, dtype=like.dtype, device=like.device)
+
+
+def counters(shape: tuple[int, ...], like: Array) -> Array:
+    """Integers, all 0, on the device of `like`: the start of a discrete state."""
+    xp = array_namespace(like)
+    return xp.zeros(shape, dtype=xp.int64, device=device(like))
+
+
+def marked(clients: Array, valid: Array, n_clients: int) -> Array:
+    """Which clients stand in a valid slot: clients and valid (..., S) -> bool (..., n_clients)."""
+    xp = array_namespace(clients)
+    nobody = xp.zeros((*clients.shape[:-1], n_clients), dtype=xp.bool, device=device(clients))
+    return put_rows(nobody, clients, valid, valid)
+
+
+def is_exact(array: Array) -> bool:
+    """Whether an array holds exact rationals (numpy objects)."""
+    return is_numpy_array(array) and array.dtype == object
+
+
+def as_exact(values: Any) -> np.ndarray[Any, np.dtype[np.object_]]:
+    """An object array of Fractions from nested lists of ints, Fractions or strings such as "1/3".
+
+    A float is refused: its rational value is seldom the one that was meant.
+    """
+    array = np.array(values, dtype=object)
+    flat = [_fraction(v) for v in array.flat]
+    exact = np.empty(array.shape, dtype=object)
+    exact.reshape(-1)[:] = flat
+    return exact
+
+
+def _fraction(value: Any) -> Fraction:
+    if isinstance(value, float):
+        raise TypeError(f"{value!r} is a float; give a Fraction, an int or a string such as '1/3'")
+    return Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)
+
+
+def require_exact(state: dict[str, Array]) -> None:
+    """Raise TypeError if anything in an exact state became a float."""
+    for name, array in state.items():
+        for value in np.asarray(array, dtype=object).flat:
+            if not isinstance(value, Fraction | int | np.integer):
+                raise TypeError(f"{name} holds {value!r}, which is not a rational: the run is not exact")

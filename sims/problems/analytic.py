@@ -1,0 +1,59 @@
+"""What the problems of this folder share: f as the plain mean of the F_n, and noise on top of exact gradients."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from sims.algorithms.protocol import Cohort, Work
+from sims.arrays import Array, array_namespace, is_exact
+from sims.problems.base import Constants, Draws, at_all_clients
+from sims.problems.noise import Additive, Noise
+from sims.problems.rational import Number, root
+
+
+class Analytic(ABC):
+    """A problem whose objectives have a formula; without noise its stochastic gradients are the exact ones."""
+
+    def __init__(self, shape: tuple[int, int], noise: Noise | None) -> None:
+        """`shape` is (clients, parameters)."""
+        self.n_clients, self.dimension = shape
+        self.noise = noise or Additive(0)
+
+    @property
+    @abstractmethod
+    def constants(self) -> Constants:
+        """The exact constants."""
+
+    @abstractmethod
+    def value(self, y: Array, clients: Array) -> Array:
+        """F_n of the clients (..., S), each at its own point (..., S, d): (..., S)."""
+
+    @abstractmethod
+    def gradient(self, y: Array, clients: Array) -> Array:
+        """Exact gradients of the clients (..., S), each at its own point (..., S, d): (..., S, d)."""
+
+    def objective(self, x: Array) -> Array:
+        """f at models (..., d): (...)."""
+        return array_namespace(x).sum(self.value(*at_all_clients(self, x)), axis=-1) / self.n_clients
+
+    def stochastic_gradient(self, y: Array, clients: Array, draw: Array | None) -> Array:
+        """Gradients (..., S, d) for draws (..., S, width) of the noise; without a draw the exact ones."""
+        gradient = self.gradient(y, clients)
+        return gradient if draw is None else self.noise.disturb(gradient, y, draw)
+
+    def draw(self, rng: np.random.Generator, cohort: Cohort, work: Work) -> Draws:
+        """A round's random numbers for a cohort."""
+        return self.noise.draw(rng, cohort, work)
+
+    def heterogeneity_along(self, points: Array) -> Number:
+        """max over clients and the given models (..., d) of ||grad F_n - grad f||; exact for exact models.
+
+        Proofs use the heterogeneity only at the iterates, so this may stand in for an infinite supremum.
+        """
+        gradients = self.gradient(*at_all_clients(self, points))
+        xp = array_namespace(points)
+        gaps = gradients - xp.sum(gradients, axis=-2, keepdims=True) / self.n_clients
+        largest = xp.max(xp.sum(gaps * gaps, axis=-1))
+        return root(largest if is_exact(points) else float(largest))

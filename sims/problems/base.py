@@ -1,0 +1,89 @@
+"""What a problem is: objectives of N clients whose constants are known exactly, with stochastic gradients.
+
+A problem owns the randomness: `draw` makes a round's random numbers, `local_update` is then a pure function of
+them, so that the same lines serve Monte Carlo, enumeration of draws and the exact engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from sims.algorithms.protocol import Cohort, Work
+from sims.arrays import Array, array_namespace
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Exact constants of a problem; math.inf where there is none, None where it is not known.
+
+    smoothness              L: every client's gradient is L-Lipschitz
+    strong_convexity        mu of every client (0 if merely convex or not convex)
+    polyak_lojasiewicz      mu of the global objective in ||grad f||^2 >= 2 mu (f - f*); 0 if there is none
+    noise_std               sigma of one stochastic gradient, sup over clients and points
+    noise_smoothness        L_sigma: mean-square Lipschitz constant of the gradient noise
+    heterogeneity           delta: sup over clients and points of ||grad F_n - grad f||
+    gradient_bound          G: sup over points of ||grad f||
+    minimum, minimiser      f*, x* of the global objective; -math.inf and None if it is unbounded below
+    client_gradient_bound   sup over clients and points of ||grad F_n||
+    """
+
+    smoothness: Any
+    strong_convexity: Any
+    polyak_lojasiewicz: Any
+    noise_std: Any
+    noise_smoothness: Any
+    heterogeneity: Any
+    gradient_bound: Any
+    minimum: Any
+    minimiser: Any
+    client_gradient_bound: Any = None
+
+
+@dataclass(frozen=True)
+class Draws:
+    """A round's random numbers: for the local steps (steps, ..., S, width), for the extra gradient (..., S, width).
+
+    The width is that of the problem's noise: d numbers, one sign, or the indices of a minibatch.
+    """
+
+    steps: Array | None = None
+    gradient: Array | None = None
+
+
+class Problem(Protocol):
+    """Objectives F_n of `n_clients` clients over `dimension` parameters; f is their plain mean."""
+
+    n_clients: int
+    dimension: int
+
+    @property
+    def constants(self) -> Constants:
+        """The exact constants."""
+
+    def objective(self, x: Array) -> Array:
+        """f at models (..., d): (...)."""
+
+    def gradient(self, y: Array, clients: Array) -> Array:
+        """Exact gradients of the clients (..., S), each at its own point (..., S, d): (..., S, d)."""
+
+    def stochastic_gradient(self, y: Array, clients: Array, draw: Array | None) -> Array:
+        """The gradient one sample gives, for a draw of shape (..., S, width); without a draw the exact gradient."""
+
+    def draw(self, rng: np.random.Generator, cohort: Cohort, work: Work) -> Draws:
+        """A round's random numbers for a cohort."""
+
+
+def full_gradient(problem: Problem, x: Array) -> Array:
+    """grad f at models (..., d), as the mean over all clients."""
+    gradients = problem.gradient(*at_all_clients(problem, x))
+    return array_namespace(x).sum(gradients, axis=-2) / problem.n_clients
+
+
+def at_all_clients(problem: Problem, x: Array) -> tuple[Array, Array]:
+    """Models (..., d) as points of all clients, (..., N, d) and ids (..., N)."""
+    xp, shape = array_namespace(x), (*x.shape[:-1], problem.n_clients)
+    clients = xp.broadcast_to(xp.arange(problem.n_clients, device=x.device), shape)
+    return xp.broadcast_to(x[..., None, :], (*shape, x.shape[-1])), clients

@@ -1,0 +1,60 @@
+"""Least squares on given data: minibatch noise whose constants are exact."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from sims.arrays import Array
+from sims.problems.base import Constants
+from sims.problems.finite_data import FiniteData
+from sims.problems.matrix_quadratic import eigenvalues, quadratic_constants
+from sims.problems.rational import Number, root
+
+
+class LeastSquares(FiniteData):
+    """F_n(x) = mean_i (a_ni . x - y_ni)^2 + l2 ||x||^2 / 2; takes exact models where data and l2 are exact.
+
+    With features 1 it is estimation of a mean from samples y, FedLaAvg's Example 1 with its data.
+    """
+
+    def loss(self, margin: Array, label: Array) -> Array:
+        return (margin - label) * (margin - label)
+
+    def loss_slope(self, margin: Array, label: Array) -> Array:
+        return 2 * (margin - label)
+
+    @cached_property
+    def constants(self) -> Constants:
+        """Raises InputError if the mean Hessian is singular."""
+        a, y, share = self.features, self.labels, self.shares
+        ridge = self.l2 * np.eye(self.dimension, dtype=int)
+        curvature = 2 * (share[..., None, None] * a[..., :, None] * a[..., None, :]).sum(axis=1) + ridge
+        linear, offset = 2 * (share * y)[..., None] * a, share * y * y
+        noise_std, noise_smoothness = self._noise_constants()
+        return quadratic_constants(curvature, linear.sum(axis=1), offset.sum(axis=1), noise_std, noise_smoothness)
+
+    def _noise_constants(self) -> tuple[Number, Number]:
+        """The noise is 2 (a a' - mean aa') x less a part that does not depend on x."""
+        if self.minibatch is None:
+            return Fraction(0), Fraction(0)
+        squares = max(self._spread(2 * rows[:, :, None] * rows[:, None, :]) for rows in self._own_features())
+        if squares > 0:
+            return math.inf, root(squares / self.minibatch.batch)
+        origin, everyone = 0 * self.features[:, 0], np.arange(self.n_clients)
+        return root(self.noise_variance(origin, everyone).max()), Fraction(0)
+
+    def _own_features(self) -> list[Array]:
+        """Features without padding, (samples, d) for each client."""
+        return [self.features[n, :size] for n, size in enumerate(self.sizes)]
+
+    @staticmethod
+    def _spread(hessians: Array) -> Number:
+        """Largest eigenvalue of the mean of (H_i - mean H)^2, for Hessians (samples, d, d) of the samples."""
+        if (hessians == hessians[:1]).all():
+            return Fraction(0)  # exactly, where a rounded mean would leave a trace
+        away = hessians - hessians.sum(axis=0) / len(hessians)
+        return eigenvalues((away @ away).sum(axis=0) / len(hessians)).max()

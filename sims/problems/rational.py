@@ -1,0 +1,56 @@
+"""Numbers that stay exact where they can: reading them, square roots, norms."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fltheory.errors import InputError
+from sims.arrays import Array, is_exact
+
+Number = Any  # Fraction where the inputs are exact, float otherwise
+
+
+def number(argument: str, value: Any, *, least: float = -math.inf) -> Number:
+    """A Fraction for an int, a Fraction or a string such as "1/3", a float for a float.
+
+    Raises InputError for anything else, for NaN and infinities, and below `least`.
+    """
+    allowed = "a finite number" if least == -math.inf else f"a finite number of at least {least}"
+    try:
+        exact = isinstance(value, int | np.integer | Fraction | str) and not isinstance(value, bool)
+        read = Fraction(int(value) if isinstance(value, np.integer) else value) if exact else float(value)
+    except (TypeError, ValueError, ZeroDivisionError):
+        raise InputError(argument, value, allowed) from None
+    if isinstance(value, bool | np.bool_) or not math.isfinite(read) or read < least:
+        raise InputError(argument, value, allowed)
+    return read
+
+
+def scalar(argument: str, value: Number, like: Array) -> Number:
+    """`value` to be multiplied with `like`: itself for an exact array, a float for floats and torch.
+
+    A Fraction times a float array would silently become an array of objects.
+    """
+    if not is_exact(like):
+        return float(value)
+    if isinstance(value, float):
+        raise InputError(argument, value, "exact (an int, a Fraction or a string such as '1/3') for an exact model")
+    return value
+
+
+def root(square: Number) -> Number:
+    """Square root; a Fraction for the square of a rational, a float for any other number."""
+    if isinstance(square, Fraction):
+        top, bottom = math.isqrt(square.numerator), math.isqrt(square.denominator)
+        if top * top == square.numerator and bottom * bottom == square.denominator:
+            return Fraction(top, bottom)
+    return math.sqrt(square)
+
+
+def norm(vector: Array) -> Number:
+    """Euclidean norm of one vector."""
+    return root((vector * vector).sum())

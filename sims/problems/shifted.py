@@ -1,0 +1,119 @@
+"""One convex shape with bounded slope for all clients, shifted: bounded gradients, minima that differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from sims.arrays import Array, array_namespace
+from sims.problems.analytic import Analytic
+from sims.problems.base import Constants
+from sims.problems.noise import Noise
+from sims.problems.rational import Number, root
+from sims.problems.shapes import Sigmoid, log_cosh_shape, pseudo_huber_shape
+from sims.problems.tables import Table, per_client
+from sims.problems.tilted import refuse_exact
+
+
+class Shifted(Analytic):
+    """F_n(x) = sum_j phi(x_j - b_nj) with centres b_n (N, d). Takes floats only, numpy or torch."""
+
+    def __init__(self, shape: Sigmoid, centres: Any, noise: Noise | None = None) -> None:
+        (self.centres,) = per_client(centres=centres)
+        super().__init__(self.centres.shape, noise)
+        self.shape, self._centres = shape, Table("centres", self.centres)
+
+    def value(self, y: Array, clients: Array) -> Array:
+        refuse_exact(self.shape, y)
+        return array_namespace(y).sum(self.shape.value(y - self._centres.rows(clients, y)), axis=-1)
+
+    def gradient(self, y: Array, clients: Array) -> Array:
+        refuse_exact(self.shape, y)
+        return self.shape.slope(y - self._centres.rows(clients, y))
+
+    @cached_property
+    def constants(self) -> Constants:
+        shape, columns = self.shape, self.centres.astype(np.float64).T
+        minimiser = np.array([self._stationary(column) for column in columns])
+        bound = root(self.dimension * shape.bound**2)
+        return Constants(
+            smoothness=shape.smoothness,
+            strong_convexity=0,
+            polyak_lojasiewicz=0,
+            noise_std=self.noise.std,
+            noise_smoothness=self.noise.smoothness,
+            heterogeneity=self._heterogeneity(),
+            gradient_bound=bound,
+            minimum=float(self.objective(minimiser)),
+            minimiser=minimiser,
+            client_gradient_bound=bound,
+        )
+
+    def _stationary(self, centres: Array) -> float:
+        """The root of the mean slope, which rises from the smallest to the largest centre."""
+        low, high = centres.min(), centres.max()
+        if low == high:
+            return float(low)
+        width = high - low
+        return brentq(lambda x: self.shape.slope(x - centres).sum(), low, high, xtol=1e-16 * width, rtol=8.9e-16)
+
+    def _heterogeneity(self) -> Number:
+        """Coordinates move independently, so the supremum for a client is taken in each on its own."""
+        columns = self.centres.astype(np.float64).T
+        if (self.centres == self.centres[:1]).all():
+            return Fraction(0)
+        if self.dimension == 1:  # the slope falls with the centre, so the outermost clients differ most
+            return max(self._largest_gap(columns[0], b) for b in (columns[0].min(), columns[0].max()))
+        gaps = [{b: self._largest_gap(column, b) for b in set(column)} for column in columns]
+        return max(math.hypot(*(gap[b] for gap, b in zip(gaps, row, strict=True))) for row in columns.T)
+
+    def _largest_gap(self, centres: Array, centre: float) -> float:
+        """sup over x of |phi'(x - centre) - mean phi'(x - centres)|, from above."""
+        shape, low, high = self.shape, centres.min(), centres.max()
+        if low == high:
+            return 0.0
+
+        def gap(x: Array) -> Array:
+            return np.abs(shape.slope(x - centre) - shape.slope(x[:, None] - centres).mean(axis=1))
+
+        rounding = 1e-15 * float(shape.bound)
+        seen, reach = gap(np.linspace(low, high, 33)).max(), 1.0
+        # Farther than `reach` from all centres slopes differ by less than (high - low) * tail.
+        while (high - low) * shape.tail(reach) >= seen + rounding:
+            reach *= 2
+        bend = min(2 * shape.third, (high - low) * shape.fourth)
+        return largest(gap, low - reach, high + reach, bend, rounding)
+
+
+def largest(size: Callable[[Array], Array], low: float, high: float, bend: float, rounding: float) -> float:
+    """max of |g| over [low, high] from above, to a relative 1e-12 or an absolute `rounding`.
+
+    `size` is |g|, elementwise, and |g''| <= bend: branch and bound, since on an interval of width w, |g| exceeds
+    the larger of its values at the ends by at most bend w^2 / 8.
+    """
+    ends = np.linspace(low, high, 257)
+    left, right, best = ends[:-1], ends[1:], 0.0
+    while left.size:
+        at_ends = np.maximum(size(left), size(right))
+        best = max(best, at_ends.max())
+        undecided = at_ends + bend * (right - left) ** 2 / 8 > best * (1 + 1e-12) + rounding
+        left, right = left[undecided], right[undecided]
+        middle = (left + right) / 2
+        left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
+    return float(best * (1 + 1e-12) + rounding)
+
+
+def log_cosh(centres: Any = 0, noise: Noise | None = None) -> Shifted:
+    """F_n(x) = sum_j log cosh(x_j - b_nj): L = 1 and gradients in (-1, 1)."""
+    return Shifted(log_cosh_shape(), centres, noise)
+
+
+def pseudo_huber(centres: Any = 0, width: Any = 1, noise: Noise | None = None) -> Shifted:
+    """F_n(x) = sum_j w^2 (sqrt(1 + ((x_j - b_nj) / w)^2) - 1): L = 1 and gradients in (-w, w)."""
+    return Shifted(pseudo_huber_shape(width), centres, noise)
