@@ -1,4 +1,4 @@
-"""What `fltheory algorithms` prints: every algorithm with what it keeps and sends, every weighting rule with its objective."""
+"""What `fltheory algorithms` prints: what each algorithm keeps and sends, what each weighting rule minimises."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ def as_text(n_clients: int, dimension: int, itemsize: int) -> str:
         for name, a in found["algorithms"].items()
     ]
     rules = [f"{rule:<22}{objective}" for rule, objective in OBJECTIVES.items()]
-    note = f"N = {n_clients:,} clients, d = {dimension:,} parameters of {itemsize} bytes; down, up: vectors a participant a round"
+    size = f"N = {n_clients:,} clients, d = {dimension:,} parameters of {itemsize} bytes"
+    note = f"{size}; down, up: vectors a participant a round"
     heading = "FedAvg's weighting rules minimise sum_n phi_n F_n with, for participation at rates p_n,"
     return "\n".join([head, *rows, note, "", heading, *rules])

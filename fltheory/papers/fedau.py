@@ -39,7 +39,8 @@ paper = Paper(
         "global_lr": "\\eta", "weight_square": "Q", "interval_variance": "\\mathrm{Var}[S]",
         "completed": "M", "open_interval": "S^{\\diamond}", "first_passage": "\\Pr\\{T_M = t - S^{\\diamond}\\}",
         "squared_difference": "\\mathbb{E}[(X_1 - X_2)^2 / M]", "weight": "\\omega", "total_weight": "P",
-        "participations": "\\sum_t \\mathbb{I}_t", "data_weight": "q_n", "total_data_weight": "\\Gamma",
+        "participations": "\\sum_t \\mathbb{I}_t", "participated": "\\mathbb{I}",
+        "data_weight": "q_n", "total_data_weight": "\\Gamma",
         "enter": "a", "leave": "b", "active": "d",
     },
 )  # fmt: skip
@@ -52,6 +53,7 @@ first_passage = Symbol("first_passage", nonnegative=True)
 squared_difference = Symbol("squared_difference", nonnegative=True)
 weight = Symbol("weight", positive=True)
 total_weight = Symbol("total_weight", positive=True)
+participated = Symbol("participated", integer=True, nonnegative=True)
 participations = Symbol("participations", integer=True, positive=True)
 data_weight = Symbol("data_weight", positive=True)
 total_data_weight = Symbol("total_data_weight", positive=True)
@@ -107,7 +109,16 @@ alg1 = paper.claim(
     kind="algorithm", where="Algorithm 1",
     words="Participating clients run I local steps from x_t; the server adds (eta/N) times the weighted sum of their "
     "updates; the weight of round t may depend on participation before round t only.",
-    unchecked="Its iterates are compared with those of Algorithm B.2.1 once the algorithm modules are there",
+    formulas={"multiplier": global_lr / N},
+)  # fmt: skip
+
+algB21 = paper.claim(
+    "algB21", "Equivalent form in which every client computes every round",
+    kind="algorithm", where="Algorithm B.2.1",
+    words="If every client computes every round and the update of client n is multiplied by its participation "
+    "indicator, the iterates are those of Algorithm 1.",
+    formulas={"multiplier": participated * weight},
+    uses=("fedau.alg1",),
 )  # fmt: skip
 
 # ---- section 2: objective inconsistency ------------------------------------------------------------------

@@ -131,3 +131,13 @@ def test_reading_and_checking_need_no_torch() -> None:
         "main()\n"
     )
     assert "fedau.thm3 " in _run([sys.executable, "-c", code])
+
+
+def test_the_readme_example_runs_and_prints_what_it_says() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert len(code.strip().splitlines()) <= 12
+    error, scale, cutoff = _run([sys.executable, "-c", code]).split()
+    assert 0 < float(error) < 1
+    assert f"{float(scale):.3f}" in code
+    assert f"# {cutoff}:" in code

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction as F
+from itertools import product
 
+import numpy as np
 import sympy
 from sympy import Symbol
 
 from analysis.checks import CheckBook, Depth, mutate, put, times
 from analysis.checks.tools import at, rational_sample
-from analysis.evidence import Evidence, algebra
+from analysis.evidence import Evidence, Tally, algebra
 from fltheory.distributions.symbolic import Step
 from fltheory.ledger import Claim
 from fltheory.papers import fedau
 from fltheory.papers.fedau import T, p
 from fltheory.symbols import UNITS, global_lr, local_lr
 from fltheory.units import UnitError, unit_of
+from sims.algorithms.fedavg import Hyper, fedavg
+from sims.algorithms.protocol import Cohort
+from sims.arrays import as_exact
+from sims.problems.base import Draws
+from sims.problems.local import local_update
+from sims.problems.quadratic import DiagonalQuadratic
 
 checks = CheckBook()
 
@@ -33,6 +42,75 @@ def weights_are_absorbed(claim: Claim, depth: Depth) -> Evidence:
     wanted = fedau.data_weight / fedau.total_data_weight
     steps = [Step("(1/N) times the absorbed weight is q_n/Gamma", claim.formulas["absorbed"] / fedau.N - wanted)]
     return algebra(steps, "proved", "Symbolic identity, for every n and N.", sample=rational_sample)
+
+
+def _iterates(rounds: Sequence[tuple[bool, ...]], multiplier: Callable[[bool, F], F], *, everyone: bool) -> list[F]:
+    """Iterates of the library's FedAvg on two clients; `everyone` computes, or only who participates."""
+    hyper = Hyper(local_lr=F(1, 10), global_lr=F(3, 2), local_steps=2)
+    problem = DiagonalQuadratic(as_exact([[1], [3]]), as_exact([[-1], [2]]))
+    state = fedavg.init(hyper, as_exact([1]), 2)
+    iterates = []
+    for t, on in enumerate(rounds):
+        weights = as_exact([multiplier(took_part, F(n + 2, t + 1)) for n, took_part in enumerate(on)])
+        cohort = Cohort(np.arange(2), np.array([everyone or took_part for took_part in on]), 2, weights)
+        local = local_update(problem, fedavg.work(state, cohort, hyper), cohort, Draws())
+        state = fedavg.apply(state, cohort, local, hyper)
+        iterates.append(state.linear["x"][0])
+    return iterates
+
+
+def _two_client_histories(depth: Depth) -> Iterator[tuple[tuple[bool, ...], ...]]:
+    return product(product((False, True), repeat=2), repeat={"quick": 2, "default": 4, "deep": 6}[depth])
+
+
+@checks(fedau.alg1, mutants=[put("multiplier", fedau.N, fedau.N + 1), times("multiplier", 2)])
+def server_step_by_hand(claim: Claim, depth: Depth) -> Evidence:
+    """The library's FedAvg against the server step written out: x + (eta/N) sum w_n Delta_n, absent clients zero."""
+    tally = Tally()
+    multiplier = at(claim.formulas["multiplier"], global_lr=F(3, 2), n_clients=2)
+    for rounds in _two_client_histories(depth):
+        x, expected = F(1), []
+        for t, on in enumerate(rounds):
+            step = F(0)
+            for n, (curvature, centre) in enumerate(((1, -1), (3, 2))):
+                y = x
+                for _ in range(2):
+                    y -= F(1, 10) * curvature * (y - centre)
+                step += F(n + 2, t + 1) * (y - x) if on[n] else 0
+            x += multiplier * step
+            expected.append(x)
+        for t, value in enumerate(_iterates(rounds, lambda _, w: w, everyone=False)):
+            tally.equal(value, expected[t], rounds=rounds, t=t)
+    return tally.evidence(
+        "exact",
+        "enumeration",
+        "The library's algorithm takes exactly this step, whoever participates.",
+        domain=f"all histories of two clients over {len(rounds)} rounds, two local steps, exact rationals",
+    )
+
+
+@checks(fedau.algB21, mutants=[put("multiplier", fedau.participated, 1), put("multiplier", fedau.weight, 1)])
+def both_forms_agree(claim: Claim, depth: Depth) -> Evidence:
+    """Only participants compute, or everybody does with the indicator in front: the same iterates."""
+    tally = Tally()
+
+    def indicator(took_part: bool, weight: F) -> F:
+        return at(claim.formulas["multiplier"], participated=int(took_part), weight=weight)
+
+    for rounds in _two_client_histories(depth):
+        pair = zip(
+            _iterates(rounds, lambda _, w: w, everyone=False),
+            _iterates(rounds, indicator, everyone=True),
+            strict=True,
+        )
+        for t, (one, other) in enumerate(pair):
+            tally.equal(other, one, rounds=rounds, t=t)
+    return tally.evidence(
+        "exact",
+        "enumeration",
+        "The same iterates, whoever participates.",
+        domain=f"all histories of two clients over {len(rounds)} rounds, two local steps, exact rationals",
+    )
 
 
 @checks(fedau.thm1, mutants=[put("coefficient", p, p**2), put("coefficient", fedau.weight, 1)])

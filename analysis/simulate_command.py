@@ -1,0 +1,170 @@
+"""What `fltheory simulate` and `fltheory results` print."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from fltheory.errors import InputError
+from sims import store as stored
+from sims.experiment import read
+from sims.montecarlo.simulate import simulate
+from sims.store import Run
+
+DIGITS = 12  # of a key
+
+
+def simulate_file(
+    path: str | os.PathLike[str],
+    *,
+    store: str | os.PathLike[str] = "results",
+    workers: int = 1,
+    backend: str = "loky",
+    scheduler: str | None = None,
+    resume: bool = True,
+    progress: bool = True,
+    as_json: bool = False,
+) -> str:
+    """Run the experiment of a TOML file (`sims.montecarlo.simulate.simulate`); its summary.
+
+    Raises InputError and Diverged as `simulate` does.
+    """
+    run = simulate(
+        read(path),
+        store=store,
+        workers=workers,
+        backend=backend,
+        scheduler=scheduler,
+        resume=resume,
+        progress=progress,
+    )
+    return _as_json(run, _last(run.data())) if as_json else results_summary(run)
+
+
+def results_table(
+    store: str | os.PathLike[str] = "results", where: Iterable[str] = (), *, as_json: bool = False
+) -> str:
+    """The runs of a store, a line each.
+
+    where   "place=value" texts that the experiment must satisfy, such as "process.name=markov" or "rounds=1000"
+    """
+    conditions: dict[str, str] = {}
+    for condition in where:
+        place, equals, value = condition.partition("=")
+        if not equals:
+            raise InputError("where", condition, "place=value, such as process.name=markov")
+        conditions[place.strip()] = value.strip()
+    found = stored.runs(store, conditions)
+    if as_json:
+        return json.dumps([_about(run) for run in found], indent=1)
+    rows = [_row(run) for run in found]
+    return _table(("key", "status", "problem", "process", "algorithms", "rounds", "replicates", "seed"), rows)
+
+
+def results_show(reference: str, store: str | os.PathLike[str] = "results", *, as_json: bool = False) -> str:
+    """One run, by its folder or the beginning of its key: what each algorithm came to."""
+    run = stored.find(reference, store)
+    return _as_json(run, _last(run.data())) if as_json else results_summary(run)
+
+
+def results_export(reference: str, path: str | os.PathLike[str], store: str | os.PathLike[str] = "results") -> str:
+    """Write a run to a .csv or .json file; the path."""
+    stored.export(stored.find(reference, store), path)
+    return str(Path(path))
+
+
+def results_diff(a: str, b: str, store: str | os.PathLike[str] = "results") -> tuple[str, bool]:
+    """What differs between two runs, given by folder or key, and whether they are the same bit for bit."""
+    first, second = stored.find(a, store), stored.find(b, store)
+    lines = stored.differences(first, second)
+    if not lines:
+        return f"same bits: {first.rows} rows of {first.key[:DIGITS]}", True
+    return "\n".join(lines), False
+
+
+def results_summary(run: Run) -> str:
+    """Key, status, and the mean of every metric in the last round that has it, with its standard error."""
+    head = f"{run.key[:DIGITS]}  {run.status}{f' ({run.reason})' if run.reason else ''}  {run.folder}"
+    rows = [
+        (
+            str(r["algorithm"]),
+            r["metric"],
+            str(r["round"]),
+            f"{r['mean']:.6g}",
+            f"{r['standard_error']:.2g}",
+            str(r["n"]),
+        )
+        for r in _last(run.data())
+    ]
+    return f"{head}\n{_table(('algorithm', 'metric', 'round', 'mean', 'std. error', 'replicates'), rows)}"
+
+
+def _last(data: pl.DataFrame) -> list[dict[str, Any]]:
+    """For every algorithm and metric its mean over replicates in the last round in which it was recorded."""
+    rows = []
+    for label in data["algorithm"].unique(maintain_order=True) if data.width else ():
+        own = data.filter(pl.col("algorithm") == label)
+        for metric in data.columns[3:]:
+            there = own.filter(pl.col(metric).is_not_null())
+            last = there.filter(pl.col("round") == there["round"].max())
+            values = last[metric].to_numpy()
+            error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+            rows.append(
+                {
+                    "algorithm": label,
+                    "metric": metric,
+                    "round": int(last["round"][0]),
+                    "mean": float(values.mean()),
+                    "standard_error": error,
+                    "n": len(values),
+                }
+            )
+    return rows
+
+
+def _about(run: Run) -> dict[str, Any]:
+    names = ("key", "status", "reason", "experiment", "versions", "rows", "sha256")
+    return {"folder": str(run.folder)} | {name: getattr(run, name) for name in names}
+
+
+def _as_json(run: Run, rows: list[dict[str, Any]]) -> str:
+    for row in rows:
+        row["standard_error"] = row["standard_error"] if np.isfinite(row["standard_error"]) else None
+    return json.dumps(_about(run) | {"last": rows}, indent=1)
+
+
+def _row(run: Run) -> tuple[str, ...]:
+    experiment: Mapping[str, Any] = run.experiment
+    labels = ", ".join(algorithm["label"] for algorithm in experiment["algorithm"])
+    names = (experiment["problem"]["name"], experiment["process"]["name"], labels)
+    numbers = (experiment["rounds"], experiment["replicates"], experiment["seed"])
+    return (run.key[:DIGITS], run.status, *names, *map(str, numbers))
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """Columns side by side, numbers to the right."""
+    columns = list(zip(head, *rows, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    right = [all(_is_number(text) for text in column[1:]) and len(column) > 1 for column in columns]
+    lines = (
+        "  ".join(
+            text.rjust(width) if to_the_right else text.ljust(width)
+            for text, width, to_the_right in zip(row, widths, right, strict=True)
+        ).rstrip()
+        for row in (head, *rows)
+    )
+    return "\n".join(lines)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
