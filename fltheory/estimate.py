@@ -27,7 +27,7 @@ class Estimate:
 
     def covers(self, truth: float) -> bool:
         """Whether `truth` lies in the interval."""
-        return self.low <= truth <= self.high
+        return bool(self.low <= truth <= self.high)
 
     def __str__(self) -> str:
         return f"{self.value:.6g} [{self.low:.6g}, {self.high:.6g}] ({self.level:.5g}, n={self.n}, {self.method})"
