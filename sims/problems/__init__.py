@@ -50,6 +50,8 @@ def make(name: str, noise: Mapping[str, Any] | None = None, **parameters: Any) -
     Fraction(1, 2)
     """
     if noise is not None:
+        if not isinstance(noise, Mapping):
+            raise InputError("noise", noise, "a table with its kind and parameters")
         rest = {key: value for key, value in noise.items() if key != "kind"}
         parameters["noise"] = _call(noises, "noise", str(noise.get("kind")), rest)
     problem: Analytic = _call(problems, "problem", name, parameters)

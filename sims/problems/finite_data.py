@@ -31,6 +31,9 @@ class FiniteData(Analytic):
     """
 
     def __init__(self, features: Sequence[Any], labels: Sequence[Any], l2: Any = 0, batch: int | None = None) -> None:
+        for argument, given in (("features", features), ("labels", labels)):
+            if not isinstance(given, Sequence | np.ndarray):
+                raise InputError(argument, given, "a list with an entry for each client")
         if len(features) != len(labels):
             raise InputError("labels", len(labels), f"given for each of the {len(features)} clients")
         samples = [array("features", rows) for rows in features]

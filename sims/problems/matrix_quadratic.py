@@ -61,8 +61,8 @@ def quadratic_constants(
     """
     n_clients = len(curvature)
     mean_curvature, mean_linear = curvature.sum(axis=0) / n_clients, linear.sum(axis=0) / n_clients
-    global_convexity = eigenvalues(mean_curvature).min()
-    if global_convexity <= 0:
+    spectrum = eigenvalues(mean_curvature)
+    if spectrum.min() <= 1e-12 * np.abs(spectrum).max():  # eigenvalues are rounded
         raise InputError("curvature", mean_curvature, "positive definite on average over the clients")
     spectra = np.stack([eigenvalues(matrix) for matrix in curvature])
     minimiser = solve(mean_curvature, mean_linear)
@@ -70,7 +70,7 @@ def quadratic_constants(
     return Constants(
         smoothness=np.abs(spectra).max(),
         strong_convexity=max(spectra.min(), 0),
-        polyak_lojasiewicz=global_convexity,
+        polyak_lojasiewicz=spectrum.min(),
         noise_std=noise_std,
         noise_smoothness=noise_smoothness,
         heterogeneity=max(norm(row) for row in linear - mean_linear) if shared else math.inf,

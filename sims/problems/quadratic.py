@@ -86,7 +86,8 @@ def groups(
     centres e_i and curvatures a_i: a number a group; sizes: clients of a group. Client ids go group by group.
     """
     centre, curvature = per_client(centres=centres, curvatures=curvatures)
-    repeats = [count("sizes", size) for size in ([sizes] * len(centre) if isinstance(sizes, int) else sizes)]
+    each = sizes if isinstance(sizes, Sequence) else [sizes] * len(centre)
+    repeats = [count("sizes", size) for size in each]
     if len(repeats) != len(centre):
         raise InputError("sizes", sizes, f"one number or one for each of the {len(centre)} groups")
     return DiagonalQuadratic(np.repeat(curvature, repeats, axis=0), np.repeat(centre, repeats, axis=0), noise)
@@ -94,9 +95,10 @@ def groups(
 
 def example_1(centres: Sequence[Any] = (1, -1), noise: Noise | None = None) -> DiagonalQuadratic:
     """FedLaAvg, Example 1: two clients with losses (x - e_1)^2 and (x - e_2)^2."""
-    if len(centres) != 2:
+    problem = groups(centres, 2, 1, noise)
+    if problem.n_clients != 2:
         raise InputError("centres", centres, "two numbers")
-    return groups(centres, 2, 1, noise)
+    return problem
 
 
 def plus_minus_one(n_clients: int = 2, noise: Noise | None = None) -> DiagonalQuadratic:
