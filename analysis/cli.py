@@ -27,6 +27,8 @@ app = typer.Typer(
 )
 data_app = typer.Typer(help="Data sets that are loaded, never shipped.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
+results_app = typer.Typer(help="Results of simulations: list, show, export, compare.", no_args_is_help=True)
+app.add_typer(results_app, name="results")
 
 DONE, DIFFERS, BAD_INPUT = 0, 1, 2
 
@@ -40,6 +42,13 @@ class Depth(StrEnum):
     quick = "quick"
     default = "default"
     deep = "deep"
+
+
+class Backend(StrEnum):
+    """Where simulations run in parallel."""
+
+    loky = "loky"
+    dask = "dask"
 
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -148,6 +157,74 @@ def weights(
     print(json.dumps(report.to_json(), indent=1, ensure_ascii=False) if as_json else report.to_text())
     plot(report, out)
     print(f"plot: {out}", file=sys.stderr)
+
+
+@app.command()
+def simulate(
+    experiment: Annotated[Path, typer.Argument(metavar="EXPERIMENT.toml")],
+    store: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    backend: Annotated[Backend, typer.Option(help="Where the processes are.")] = Backend.loky,
+    scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, for --backend dask.")] = None,
+    resume: Annotated[bool, typer.Option(help="Go on with what an interrupted run has finished.")] = True,
+    as_json: JsonFlag = False,
+) -> None:
+    """Run a simulation experiment; the results go to the store under the experiment's key."""
+    _one_thread_a_process()
+    from analysis.simulate_command import simulate_file
+
+    print(
+        simulate_file(
+            experiment,
+            store=store,
+            workers=workers,
+            backend=backend.value,
+            scheduler=scheduler,
+            resume=resume,
+            as_json=as_json,
+        )
+    )
+
+
+StoreOption = Annotated[Path, typer.Option(help="Folder of the results.")]
+
+
+@results_app.command("list")
+def list_results(
+    store: StoreOption = Path("results"),
+    where: Annotated[list[str] | None, typer.Option(help="place=value, such as process.name=markov.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """List the runs of a store."""
+    from analysis.simulate_command import results_table
+
+    print(results_table(store, where or [], as_json=as_json))
+
+
+@results_app.command("show")
+def show_result(run: str, store: StoreOption = Path("results"), as_json: JsonFlag = False) -> None:
+    """Show one run, by its folder or the beginning of its key."""
+    from analysis.simulate_command import results_show
+
+    print(results_show(run, store, as_json=as_json))
+
+
+@results_app.command("export")
+def export_result(run: str, path: Path, store: StoreOption = Path("results")) -> None:
+    """Write a run to a .csv or .json file."""
+    from analysis.simulate_command import results_export
+
+    print(results_export(run, path, store))
+
+
+@results_app.command("diff")
+def diff_results(a: str, b: str, store: StoreOption = Path("results")) -> None:
+    """Compare two runs: the same bits, or what differs (exit code 1)."""
+    from analysis.simulate_command import results_diff
+
+    text, same = results_diff(a, b, store)
+    print(text)
+    raise typer.Exit(DONE if same else DIFFERS)
 
 
 @app.command()

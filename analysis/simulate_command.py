@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ def simulate_file(
     Raises InputError and Diverged as `simulate` does.
     """
     run = simulate(
-        read(path),
+        read(Path(path)),
         store=store,
         workers=workers,
         backend=backend,
@@ -63,8 +63,8 @@ def results_table(
     found = stored.runs(store, conditions)
     if as_json:
         return json.dumps([_about(run) for run in found], indent=1)
-    rows = [_row(run) for run in found]
-    return _table(("key", "status", "problem", "process", "algorithms", "rounds", "replicates", "seed"), rows)
+    head = ("key", "status", "problem", "process", "algorithms", "rounds", "replicates", "seed")
+    return _table(head, [_row(run) for run in found])
 
 
 def results_show(reference: str, store: str | os.PathLike[str] = "results", *, as_json: bool = False) -> str:
@@ -112,6 +112,8 @@ def _last(data: pl.DataFrame) -> list[dict[str, Any]]:
         own = data.filter(pl.col("algorithm") == label)
         for metric in data.columns[3:]:
             there = own.filter(pl.col(metric).is_not_null())
+            if there.is_empty():
+                continue
             last = there.filter(pl.col("round") == there["round"].max())
             values = last[metric].to_numpy()
             error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
@@ -147,7 +149,7 @@ def _row(run: Run) -> tuple[str, ...]:
     return (run.key[:DIGITS], run.status, *names, *map(str, numbers))
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """Columns side by side, numbers to the right."""
     columns = list(zip(head, *rows, strict=True))
     widths = [max(map(len, column)) for column in columns]

@@ -89,3 +89,63 @@ def test_bad_input_is_one_sentence_and_exit_2(case: str, log: Path) -> None:
     assert len(done.stderr.strip().splitlines()) == 1
     assert done.stderr.startswith("fltheory: ")
     assert part in done.stderr
+
+
+def test_algorithms_with_their_costs() -> None:
+    listed = json.loads(run("algorithms", "--json", "--clients", "10", "--dimension", "100", "--itemsize", "8").stdout)
+    assert listed["algorithms"]["fedavg"] == {
+        "source": "FedAU, Algorithm 1", "server_bytes": 800, "client_bytes": 0, "down": 1, "up": 1
+    }  # fmt: skip
+    assert listed["algorithms"]["mifa"]["server_bytes"] == 800 * 11
+    assert "Poisson-binomial" in listed["weighting_rules"]["average_participating"]
+    assert "scaffold" in run("algorithms").stdout
+
+
+SMALL = """\
+kind = "simulate"
+rounds = 20
+replicates = 8
+[problem]
+name = "quadratic"
+curvature = [1, 2]
+centre = [0, 1]
+[process]
+name = "bernoulli"
+p = 0.5
+[[algorithm]]
+name = "fedavg"
+local_lr = 0.1
+"""
+
+
+def test_simulate_and_look_at_the_results(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SMALL)
+    done = run("simulate", "small.toml", "--store", "kept", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    key = done.stdout.split()[0]
+    assert key in run("results", "list", "--store", "kept", cwd=tmp_path).stdout
+    assert "fedavg" in run("results", "show", key, "--store", "kept", cwd=tmp_path).stdout
+    assert run("results", "diff", key, key, "--store", "kept", cwd=tmp_path).stdout.startswith("same bits")
+    assert run("results", "export", key, "out.csv", "--store", "kept", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "out.csv").read_text().startswith("algorithm,")
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        (("rounds = 20", "rounds = 0"), "rounds"),
+        (("fedavg", "fedavgg"), "did you mean fedavg"),
+        (("bernoulli", "bernouli"), "did you mean bernoulli"),
+        (("local_lr = 0.1", "local_lrr = 0.1"), "local_lr"),
+        (("p = 0.5", "p = [0.5, 0.5, 0.5]"), "clients"),
+        (('kind = "simulate"', 'kind = "train"'), "train"),
+        (('kind = "simulate"', "kind = "), "TOML"),
+    ],
+)
+def test_a_bad_experiment_is_one_sentence(tmp_path: Path, change: tuple[str, str], part: str) -> None:
+    assert change[0] in SMALL
+    (tmp_path / "bad.toml").write_text(SMALL.replace(*change))
+    done = run("simulate", "bad.toml", cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert part in done.stderr
