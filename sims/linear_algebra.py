@@ -42,7 +42,9 @@ def _eliminate(matrix: Array, right: Array) -> Array:
     n = matrix.shape[0]
     work = as_exact(np.concatenate([matrix, right.reshape((n, -1))], axis=1))
     common = [math.lcm(*(value.denominator for value in row)) for row in work]
-    work = np.array([[int(value * scale) for value in row] for row, scale in zip(work, common, strict=True)], dtype=object)
+    work = np.array(
+        [[int(value * scale) for value in row] for row, scale in zip(work, common, strict=True)], dtype=object
+    )
     before = 1
     for c in range(n):
         pivot = next((row for row in range(c, n) if work[row, c] != 0), None)

@@ -209,6 +209,9 @@ def test_logistic_minimum_is_certified() -> None:
         assert problem.minimum_error < 1e-30
     separable = Logistic([[[1.0]], [[2.0]]], [[1], [1]], 1e-4)
     assert separable.minimum_error < 1e-26
+    # Here full Newton steps overshoot and never settle.
+    steep = Logistic([[[0.05, -0.03], [94, -212], [-2.3, -11.7]]], [[1, 1, -1]], 1e-5)
+    assert steep.minimum_error < 1e-24
 
 
 def test_noise_variance_of_a_minibatch_is_that_of_its_outcomes() -> None:

@@ -1,0 +1,194 @@
+"""One experiment, one TOML file, one schema: read, checked, brought into a canonical form that hashes to its key.
+
+    kind = "simulate"
+    rounds = 1000
+    replicates = 100
+
+    [problem]                 # sims.problems
+    name = "quadratic"
+    curvature = [1, 2, 4]
+    centre = [-1, "1/2", 2]
+
+    [process]                 # fltheory.processes
+    name = "bernoulli"
+    p = [0.1, 0.5, 0.9]
+
+    [[algorithm]]             # sims.algorithms; several of them see the same availability
+    name = "fedavg"
+    local_lr = 0.05
+    local_steps = 5
+    weighting = { name = "fedau", cutoff = 5 }
+
+What stands beside a name are the parameters of what is named; {low, high, n} makes n numbers in equal steps, and one p
+of a process serves all clients. Defaults are filled in, so that the key changes when anything does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import tomllib
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from fltheory.errors import InputError
+from sims import catalogue
+from sims.names import one_of
+
+Count = Annotated[int, Field(ge=1)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Part(_Table):
+    """Something by its name, with its parameters; a name alone will do where it has none."""
+
+    name: str
+    parameters: dict[str, Any] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _beside_the_name(cls, given: Any) -> Any:
+        if isinstance(given, str):
+            return {"name": given}
+        if not isinstance(given, Mapping):
+            return given
+        known = cls.model_fields.keys() - {"parameters"}
+        rest = {key: catalogue.with_infinity(value) for key, value in given.items() if key not in known}
+        return {**{key: value for key, value in given.items() if key in known}, "parameters": rest}
+
+    def canonical(self) -> dict[str, Any]:
+        """As it could stand in a file."""
+        return {"name": self.name, **self.parameters}
+
+
+class Contestant(Part):
+    """An algorithm with its parameters, and what is not the same for all; `label` names it in the results."""
+
+    label: str | None = None
+    weighting: Part | None = None
+    selection: Part | None = None
+    roles: Part | None = None
+    schedule: Part = Part(name="constant")
+
+    def canonical(self) -> dict[str, Any]:
+        own = {name: getattr(self, name) for name in ("weighting", "selection", "roles", "schedule")}
+        return super().canonical() | {"label": self.label} | {n: p and p.canonical() for n, p in own.items()}
+
+
+class Recording(_Table):
+    """What to record (`sims.recorder.METRICS`), in every how many rounds; by default a hundred times a run."""
+
+    what: Annotated[list[str], Field(min_length=1)] = ["squared_gradient"]
+    every: Count | None = None
+
+
+class Experiment(_Table):
+    """The schema. `weighting` and `selection` serve the algorithms that have none of their own.
+
+    start     every parameter of the first model, or a list of all of them
+    dropout   probability that a client that was asked fails to answer
+    """
+
+    kind: Literal["simulate"]
+    problem: Part
+    process: Part
+    algorithm: Annotated[list[Contestant], Field(min_length=1)]
+    weighting: Part = Part(name="average_participating")
+    selection: Part = Part(name="all_available")
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    start: float | list[float] = 0.0
+    rounds: Count
+    replicates: Count
+    seed: Annotated[int, Field(ge=0)] = 0
+    record: Recording = Recording()
+
+    @field_validator("algorithm", mode="before")
+    @classmethod
+    def _one_or_several(cls, given: Any) -> Any:
+        return [given] if isinstance(given, Mapping) else given
+
+    @cached_property
+    def canonical(self) -> str:
+        """The experiment as sorted JSON, whole numbers as integers, with every default filled in."""
+        return json.dumps(_plain(self._filled()), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 of the canonical form, 64 hexadecimal digits."""
+        return hashlib.sha256(self.canonical.encode()).hexdigest()
+
+    def _filled(self) -> dict[str, Any]:
+        filled = self.model_dump(include={"kind", "dropout", "start", "rounds", "replicates", "seed"})
+        contestants = [c.canonical() for c in self.algorithm]
+        for contestant in contestants:
+            contestant["selection"] = contestant["selection"] or self.selection.canonical()
+            contestant["label"] = contestant["label"] or contestant["name"]
+        record = {"what": self.record.what, "every": self.record.every or max(1, self.rounds // 100)}
+        everything = {"problem": self.problem.canonical(), "process": self.process.canonical()}
+        whole = {**filled, **everything, "algorithm": contestants, "record": record}
+        return catalogue.with_defaults(whole, self.weighting.canonical())
+
+
+def read(path: str | Path) -> Experiment:
+    """The experiment of a TOML file, checked. Raises InputError, one sentence, for whatever is wrong with it."""
+    try:
+        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError("experiment", str(path), f"a text file that can be read ({error})") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError("experiment", str(path), f"a TOML file ({error})") from None
+    return parse(content)
+
+
+def from_canonical(text: str) -> Experiment:
+    """The experiment of a canonical form, which was checked when it was made."""
+    return Experiment.model_validate(json.loads(text))
+
+
+def parse(content: Mapping[str, Any]) -> Experiment:
+    """The experiment of a nested mapping, checked like a file, in its canonical form."""
+    if content.get("kind") == "train":
+        raise InputError("kind", "train", '"simulate" (training is not available yet)')
+    try:
+        experiment = from_canonical(Experiment.model_validate(content).canonical)
+    except ValidationError as error:
+        raise _sentence(error) from None
+    labels = [contestant.label for contestant in experiment.algorithm]
+    if len(set(labels)) < len(labels):
+        raise InputError("algorithm.label", labels, "a different one for each algorithm")
+    return experiment
+
+
+def _plain(value: Any) -> Any:
+    """A value of the canonical form: one spelling for one number."""
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if not isinstance(value, float):
+        return value
+    if not math.isfinite(value):
+        return str(value)
+    return int(value) if value == int(value) and abs(value) < 2**53 else value
+
+
+def _sentence(error: ValidationError) -> InputError:
+    """The first thing that is wrong, in one sentence."""
+    first = error.errors(include_url=False)[0]
+    where = [str(step) for step in first["loc"] if step not in ("float", "list[float]")]  # forms of `start`
+    name, place = ".".join(where), ".".join(where[:-1])
+    if first["type"] == "extra_forbidden":
+        fields = Recording.model_fields if place == "record" else Experiment.model_fields
+        return InputError(f"key of {place or 'the experiment'}", where[-1], one_of(where[-1], fields))
+    if first["type"] == "missing":
+        return InputError(name, None, "given")
+    message = first["msg"].removeprefix("Input should be ")
+    return InputError(name, first["input"], message)

@@ -1,0 +1,46 @@
+"""The unit of work of a simulated experiment: a chunk of replicates of one algorithm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sims import preflight
+from sims.experiment import Experiment, from_canonical
+from sims.rounds import Diverged, Simulation
+
+LARGEST = 512  # replicates in a chunk
+CELLS = 12_800  # replicates times clients: enough to make numpy's overhead small, few enough to stay in the cache
+BYTES = 2**26  # of traces, and of per-client memories, in a chunk
+
+
+@dataclass(frozen=True)
+class Replicates:
+    """The task of `size` replicates of one algorithm of an experiment, given in its canonical form."""
+
+    experiment: str
+    algorithm: int
+    size: int
+
+    def __call__(self, chunk: int, rng: np.random.Generator) -> dict[str, npt.NDArray[Any]]:
+        experiment = from_canonical(self.experiment)
+        setup = preflight.setup(self.experiment, self.algorithm)
+        replicates = min(self.size, experiment.replicates - chunk * self.size)
+        start = preflight.start(experiment, replicates, setup.problem.dimension)
+        record = preflight.record(experiment)
+        stopped = ""
+        try:
+            Simulation(setup, start, experiment.rounds, rng, record).advance()
+        except Diverged as error:
+            stopped = str(error)
+        return {"rounds": record.rounds, "stopped": np.array(stopped), **record.arrays()}
+
+
+def chunk_size(experiment: Experiment, algorithm: int) -> int:
+    """Replicates in a chunk; it depends on the experiment alone."""
+    problem = preflight.setup(experiment.canonical, algorithm).problem
+    each = problem.n_clients * max(experiment.rounds, 8 * problem.dimension)
+    return min(LARGEST, max(8, CELLS // problem.n_clients), max(1, BYTES // each), experiment.replicates)

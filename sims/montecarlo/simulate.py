@@ -1,0 +1,139 @@
+"""An experiment, run: chunks of replicates through the Monte Carlo engine into the store.
+
+Results depend on the experiment alone: on one worker or several, on loky or dask, in one go or killed and resumed,
+the data have the same bits.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import shutil
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import joblib
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from fltheory.errors import InputError, count
+from sims import preflight
+from sims import store as stored
+from sims.experiment import Experiment
+from sims.montecarlo import engine
+from sims.montecarlo.replicates import Replicates, chunk_size
+from sims.recorder import METRICS
+from sims.rounds import Diverged
+
+PURPOSE = "simulate"
+
+
+def simulate(
+    experiment: Experiment,
+    *,
+    store: str | os.PathLike[str] = "results",
+    workers: int = 1,
+    backend: str = "loky",
+    scheduler: str | None = None,
+    resume: bool = True,
+    progress: bool = False,
+) -> stored.Run:
+    """Run an experiment, or go on with one that was interrupted, and give what the store then holds of it.
+
+    store       folder of the results (`sims.store`)
+    workers     processes
+    backend     "loky", or "dask" (the extra `cluster`), whose workers must see the store
+    scheduler   address of a running Dask scheduler; without it a local cluster of `workers` processes is started
+    resume      keep finished chunks, and a finished run; otherwise compute everything again
+    progress    a bar on stderr
+
+    Raises InputError for whatever is wrong with the experiment, before anything runs, and Diverged at the first
+    number that is not finite; what was recorded until then is in the store as a partial run, as after Ctrl-C.
+    """
+    workers, about = count("workers", workers), json.loads(experiment.canonical)
+    preflight.check(experiment)
+    with _backend(backend, scheduler, workers):
+        if resume and (run := stored.complete(store, experiment.key)):
+            return run
+        chunks = stored.begin(store, experiment.key, about).absolute() / "chunks"
+        if not resume:
+            shutil.rmtree(chunks, ignore_errors=True)
+        frames: list[pl.DataFrame] = []
+        try:
+            with closing(_frames(experiment, workers, chunks, progress)) as found:
+                for frame, stopped in found:
+                    frames.append(frame)
+                    if stopped:
+                        raise Diverged(stopped)
+        except FileNotFoundError:
+            # Another process that ran the same experiment has finished it and cleared its chunks away.
+            if run := stored.complete(store, experiment.key):
+                return run
+            raise
+        except (Diverged, KeyboardInterrupt) as error:
+            data = pl.concat(frames) if frames else pl.DataFrame()
+            stored.save(store, experiment.key, about, data, partial=str(error) or "interrupted")
+            raise
+        run = stored.save(store, experiment.key, about, pl.concat(frames))
+        shutil.rmtree(chunks, ignore_errors=True)
+        return run
+
+
+def _frames(
+    experiment: Experiment, workers: int, chunks: os.PathLike[str], progress: bool
+) -> Generator[tuple[pl.DataFrame, str]]:
+    """The data of every chunk, in order, and why it stopped, if it did."""
+    for index, contestant in enumerate(experiment.algorithm):
+        task = Replicates(experiment.canonical, index, chunk_size(experiment, index))
+        results = engine.run(
+            task,
+            -(-experiment.replicates // task.size),
+            purpose=PURPOSE,
+            seed=experiment.seed,
+            workers=workers,
+            store=chunks,
+            progress=progress,
+        )
+        for chunk, result in enumerate(results):
+            stopped = str(result.pop("stopped"))
+            why = f"{contestant.label}, {stopped}" if stopped else ""
+            yield _frame(str(contestant.label), chunk * task.size, result), why
+
+
+def _frame(label: str, first: int, result: dict[str, npt.NDArray[Any]]) -> pl.DataFrame:
+    """One row for each replicate and recorded round; a vector becomes as many columns as it is long."""
+    rounds = result.pop("rounds")
+    replicates = next(iter(result.values())).shape[0]
+    columns: dict[str, Any] = {
+        "algorithm": np.repeat(label, replicates * len(rounds)),
+        "replicate": np.repeat(np.arange(first, first + replicates), len(rounds)),
+        "round": np.tile(rounds, replicates),
+    }
+    for name in sorted(result):
+        values = result[name].reshape(replicates * len(rounds), -1)
+        names = [name] if result[name].ndim == 2 else [f"{name}_{j}" for j in range(values.shape[1])]
+        for column, value in zip(names, values.T, strict=True):
+            series = pl.Series(column, np.ascontiguousarray(value))
+            columns[column] = series.fill_nan(None) if METRICS[name].of_a_round else series
+    return pl.DataFrame(columns)
+
+
+@contextmanager
+def _backend(backend: str, scheduler: str | None, workers: int) -> Iterator[None]:
+    if backend not in ("loky", "dask"):
+        raise InputError("backend", backend, '"loky" or "dask"')
+    if backend == "loky":
+        if scheduler is not None:
+            raise InputError("scheduler", scheduler, 'given with backend "dask" only')
+        yield
+        return
+    try:
+        client = importlib.import_module("dask.distributed").Client
+    except ImportError:
+        raise InputError("backend", "dask", "installed first: pip install 'fltheory[cluster]'") from None
+    own = {} if scheduler else {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+    with client(scheduler, **own), joblib.parallel_config(backend="dask"):
+        yield

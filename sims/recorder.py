@@ -1,0 +1,172 @@
+"""What a run records, and how often."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from array_api_compat import is_array_api_obj, to_device
+
+from fltheory.errors import InputError, count
+from sims.algorithms.protocol import State
+from sims.arrays import Array, array_namespace
+from sims.problems.base import Problem, full_gradient
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What can be seen at the beginning of a round, with R replicates of N clients.
+
+    participated   (R, N) who takes part in the round; nobody after the last round
+    weights        (R, N) the aggregation weights of the round; None if the algorithm uses none
+    last           (R, N) the latest round before in which each client took part, -1 if there is none
+    rates          (N,) exact participation rates, None where nobody knows them
+    """
+
+    problem: Problem
+    round: int
+    state: State
+    participated: npt.NDArray[np.bool_]
+    weights: FloatArray | None
+    last: npt.NDArray[np.int64]
+    rates: FloatArray | None
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number (or a vector) for each replicate.
+
+    about        in words
+    compute      of a moment, (R,) or (R, d)
+    of_a_round   it describes a round and not just the state, so there is none after the last round
+    """
+
+    about: str
+    compute: Callable[[Moment], Array]
+    of_a_round: bool = False
+
+
+def _objective(now: Moment) -> Array:
+    return now.problem.objective(now.state.linear["x"])
+
+
+def _squared_gradient(now: Moment) -> Array:
+    gradient = full_gradient(now.problem, now.state.linear["x"])
+    return array_namespace(gradient).sum(gradient * gradient, axis=-1)
+
+
+def _squared_distance(now: Moment) -> Array:
+    x = now.state.linear["x"]
+    minimiser = np.asarray(now.problem.constants.minimiser, dtype=np.float64)
+    away = x - array_namespace(x).asarray(minimiser, device=x.device)
+    return array_namespace(x).sum(away * away, axis=-1)
+
+
+def _weight_error(now: Moment) -> FloatArray:
+    if now.weights is None:
+        return np.full(now.participated.shape[0], np.nan)
+    assert now.rates is not None  # checked before the run
+    return np.asarray(((now.rates * now.weights - 1) ** 2).mean(axis=-1))
+
+
+METRICS: Mapping[str, Metric] = {
+    "objective": Metric("f(x)", _objective),
+    "objective_gap": Metric("f(x) - f*", lambda now: _objective(now) - float(now.problem.constants.minimum)),
+    "squared_gradient": Metric("||grad f(x)||^2", _squared_gradient),
+    "squared_distance": Metric("||x - x*||^2", _squared_distance),
+    "model": Metric("x", lambda now: now.state.linear["x"]),
+    "cohort_size": Metric(
+        "number of participating clients", lambda now: now.participated.sum(axis=-1), of_a_round=True
+    ),
+    "weight_error": Metric("(1/N) sum_n (p_n w_n - 1)^2", _weight_error, of_a_round=True),
+    "staleness": Metric(
+        "mean over clients of the rounds since they last took part", lambda now: (now.round - now.last).mean(axis=-1)
+    ),
+    "largest_staleness": Metric(
+        "largest number of rounds since a client last took part", lambda now: (now.round - now.last).max(axis=-1)
+    ),
+}
+
+
+def check_metrics(what: tuple[str, ...], problem: Problem, rates: FloatArray | None) -> None:
+    """Raise InputError unless all of it can be computed."""
+    for name in what:
+        if name not in METRICS:
+            raise InputError("record.what", name, f"one of {', '.join(METRICS)}")
+    minimum, minimiser = problem.constants.minimum, problem.constants.minimiser
+    if "objective_gap" in what and (minimum is None or not math.isfinite(minimum)):
+        raise InputError("record.what", "objective_gap", "something else: this problem has no known minimum")
+    if "squared_distance" in what and minimiser is None:
+        raise InputError("record.what", "squared_distance", "something else: this problem has no known minimiser")
+    if "weight_error" in what and rates is None:
+        raise InputError("record.what", "weight_error", "something else: participation rates are not known here")
+
+
+class Record:
+    """Metrics at rounds 0, every, 2 every, ... and after the last one.
+
+    A moment of round t shows the model x_t before the round moves it and the weights that the round uses. Metrics
+    of a round are NaN after the last one, and the weight error where there are no weights.
+    """
+
+    def __init__(self, what: tuple[str, ...], every: int, rounds: int) -> None:
+        self.what, self.every = what, count("every", every)
+        self.all_rounds = [*range(0, rounds, self.every), rounds]
+        self._taken: int = 0
+        self._values: dict[str, FloatArray] = {}
+
+    def due(self, round: int) -> bool:
+        """Whether this round is to be recorded."""
+        return self._taken < len(self.all_rounds) and self.all_rounds[self._taken] == round
+
+    def take(self, now: Moment) -> None:
+        """Record a moment; the rounds must come in their order."""
+        last = now.round == self.all_rounds[-1]
+        for name in self.what:
+            metric = METRICS[name]
+            if last and metric.of_a_round:
+                self._values[name][self._taken] = np.nan
+                continue
+            value = on_host(metric.compute(now))
+            if name not in self._values:
+                self._values[name] = np.full((len(self.all_rounds), *value.shape), np.nan)
+            self._values[name][self._taken] = value
+        self._taken += 1
+
+    @property
+    def taken(self) -> int:
+        """How many rounds were recorded."""
+        return self._taken
+
+    @property
+    def rounds(self) -> npt.NDArray[np.int64]:
+        """The rounds recorded so far, (k,)."""
+        return np.array(self.all_rounds[: self._taken], dtype=np.int64)
+
+    def arrays(self) -> dict[str, FloatArray]:
+        """Metric -> values so far, (R, k) or (R, k, d)."""
+        return {name: np.moveaxis(values[: self._taken], 0, 1) for name, values in self._values.items()}
+
+    def state_dict(self) -> dict[str, npt.NDArray[Any]]:
+        """All that was recorded."""
+        return {name: values[: self._taken] for name, values in self._values.items()}
+
+    def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]], taken: int) -> None:
+        """Continue from there."""
+        self._taken = taken
+        self._values = {}
+        for name in self.what:
+            if name in state:
+                self._values[name] = np.full((len(self.all_rounds), *state[name].shape[1:]), np.nan)
+                self._values[name][:taken] = state[name]
+
+
+def on_host(array: Array) -> npt.NDArray[Any]:
+    """A numpy array with the values of any array, or of a number."""
+    return np.asarray(to_device(array, "cpu") if is_array_api_obj(array) else array)

@@ -1,0 +1,283 @@
+"""The round loop, the only one: availability -> selection -> dropout -> local updates -> server update, recorded.
+
+All replicates move at once: models are (R, d), availability is (R, N), and a cohort has as many slots as the
+largest of the round. Random numbers come from streams of their own for each purpose, so that algorithms compared
+under one generator see the same traces, whatever else they draw (common random numbers).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from array_api_compat import device, is_numpy_array
+
+from fltheory.errors import InputError, count
+from fltheory.participation import ParticipationProcess
+from sims.algorithms.protocol import Algorithm, Cohort, Local, State
+from sims.arrays import Array, array_namespace
+from sims.availability import Reactive, availability
+from sims.problems.base import Problem
+from sims.problems.local import local_update
+from sims.recorder import Moment, Record, on_host
+from sims.roles import Roles
+from sims.schedules import Schedule, constant
+from sims.selection import Selection, all_available
+from sims.weighting import Rule
+
+BoolArray = npt.NDArray[np.bool_]
+
+STREAMS = ("availability", "selection", "dropout", "roles", "noise")
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What is run.
+
+    process     availability: oblivious, sampled once a replicate, or `Reactive`
+    rule        aggregation weights, for algorithms that use them
+    selection   who of the available is asked (`sims.selection`)
+    dropout     probability that a client that was asked fails to answer
+    roles       which part each client plays, for algorithms with roles (`sims.roles`)
+    schedule    factor of local_lr in each round (`sims.schedules`)
+
+    Raises InputError for a process and a problem of different size, and a bad dropout.
+    """
+
+    problem: Problem
+    algorithm: Algorithm
+    hyper: Any
+    process: ParticipationProcess | Reactive
+    rule: Rule | None = None
+    selection: Selection = field(default_factory=all_available)
+    dropout: float = 0.0
+    roles: Roles | None = None
+    schedule: Schedule = field(default_factory=constant)
+
+    def __post_init__(self) -> None:
+        here, there = self.process.n_clients, self.problem.n_clients
+        if here != there:
+            raise InputError("process", f"one with {here} clients", f"one with the problem's {there} clients")
+        if not 0 <= self.dropout < 1:
+            raise InputError("dropout", self.dropout, "a probability in [0, 1)")
+        if self.schedule is not constant() and not hasattr(self.hyper, "local_lr"):
+            raise InputError("schedule", self.schedule, f"constant, as {self.algorithm.name} has no local_lr")
+
+    @cached_property
+    def rates(self) -> npt.NDArray[np.float64] | None:
+        """Exact participation rates (N,); None if selection or a reactive process makes them unknown."""
+        if self.selection is not all_available() or not isinstance(self.process, ParticipationProcess):
+            return None
+        return self.process.rate * (1 - self.dropout)
+
+
+class Diverged(InputError):
+    """Something became infinite or NaN; what was recorded before is still in the simulation's record."""
+
+    def __init__(self, sentence: str) -> None:
+        ValueError.__init__(self, sentence)
+
+    @classmethod
+    def at(cls, round: int, client: int | None, hyper: Any, problem: Problem) -> Diverged:
+        """The sentence: round, client where one is to blame, step sizes, and the largest stable one."""
+        who = "the model" if client is None else f"the update of client {client}"
+        steps = " and ".join(f"{n} {getattr(hyper, n)}" for n in ("local_lr", "global_lr") if hasattr(hyper, n))
+        return cls(
+            f"round {round}: {who} is no longer finite with {steps}; "
+            f"gradient steps on this problem are stable up to {stable_step(problem)}"
+        )
+
+
+def stable_step(problem: Problem) -> float:
+    """2 / smoothness: gradient descent with a larger step moves away from the minimum of a quadratic."""
+    smoothness = float(problem.constants.smoothness or 0)
+    return 2 / smoothness if smoothness else math.inf
+
+
+class Simulation:
+    """R replicates of a setup, round by round.
+
+    start    models (R, d) before round 0, of numpy or torch
+    rounds   T
+    rng      the source of all random numbers of these replicates
+    record   what to keep; nothing if it is None
+
+    >>> from sims.algorithms.fedavg import Hyper, fedavg
+    >>> from sims.problems.quadratic import DiagonalQuadratic
+    >>> from fltheory.participation import Bernoulli
+    >>> from sims.weighting import AverageAll
+    >>> setup = Setup(DiagonalQuadratic([1, 1], [0, 2]), fedavg, Hyper(0.5), Bernoulli([1, 1]), AverageAll())
+    >>> record = Record(("objective_gap",), every=1, rounds=3)
+    >>> Simulation(setup, np.zeros((1, 1)), 3, np.random.default_rng(0), record).advance()
+    >>> record.arrays()["objective_gap"]
+    array([[0.5      , 0.125    , 0.03125  , 0.0078125]])
+    """
+
+    def __init__(
+        self, setup: Setup, start: Array, rounds: int, rng: np.random.Generator, record: Record | None = None
+    ) -> None:
+        self.setup, self.rounds = setup, count("rounds", rounds)
+        self.record = record or Record((), self.rounds, self.rounds)
+        if start.ndim != 2 or start.shape[1] != setup.problem.dimension:
+            raise InputError("start", start.shape, f"of shape (replicates, {setup.problem.dimension})")
+        self.replicates, self.n_clients = start.shape[0], setup.problem.n_clients
+        shape = (self.replicates, self.n_clients)
+        self.streams = dict(zip(STREAMS, rng.spawn(len(STREAMS)), strict=True))
+        self._availability = availability(setup.process, self.rounds, self.replicates, self.streams["availability"])
+        self._weights = setup.rule.start(*shape, setup.rates) if setup.rule else None
+        self._memory: dict[str, Any] = {}  # of the selection
+        self._last = np.full(shape, -1, dtype=np.int64)
+        self.state = setup.algorithm.init(setup.hyper, start, self.n_clients)
+        self.round = 0
+
+    def advance(self, until: int | None = None) -> None:
+        """Go on until round `until` is the next, by default to the end. Raises Diverged at the first bad number."""
+        until = self.rounds if until is None else count("until", until, least=0)
+        if until > self.rounds:
+            raise InputError("until", until, f"at most the number of rounds, {self.rounds}")
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is found and named
+            while self.round < until:
+                self._step()
+            if self.round == self.rounds and self.record.due(self.round):
+                nobody = np.zeros((self.replicates, self.n_clients), dtype=np.bool_)
+                self.record.take(self._moment(nobody))
+
+    def _step(self) -> None:
+        setup = self.setup
+        cohort, participated = self._cohort()
+        if self.record.due(self.round):
+            self.record.take(self._moment(participated))
+        hyper = self._hyper()
+        work = setup.algorithm.work(self.state, cohort, hyper)
+        local = local_update(setup.problem, work, cohort, setup.problem.draw(self.streams["noise"], cohort, work))
+        after = setup.algorithm.apply(self.state, cohort, local, hyper)
+        self._refuse_infinite(cohort, local, after, hyper)
+        self.state = after
+        if self._weights is not None:
+            self._weights.update(participated)
+        self._last[participated] = self.round
+        self._availability.update(self.round, participated)
+        self.round += 1
+
+    def _cohort(self) -> tuple[Cohort, BoolArray]:
+        """Who takes part in this round, with weights and roles; and as a mask (R, N)."""
+        setup, streams = self.setup, self.streams
+        available = self._availability.available(self.round)
+        cohort, self._memory = setup.selection(available, self.state, self._memory, streams["selection"])
+        clients, valid = cohort.clients, cohort.valid
+        if setup.dropout:
+            answers = streams["dropout"].random(available.shape) >= setup.dropout
+            valid = valid & np.take_along_axis(answers, clients, axis=-1)
+        participated = np.zeros_like(available)
+        participated[np.nonzero(valid)[0], clients[valid]] = True
+        cohort = replace(cohort, valid=valid)
+        if self._weights is not None:
+            cohort = replace(cohort, weight=np.take_along_axis(self._weights.weights(participated), clients, axis=-1))
+        if setup.roles is not None:
+            cohort = replace(cohort, role=setup.roles(self.round, cohort, streams["roles"]))
+        return _placed(cohort, self.state.linear["x"]), participated
+
+    def _hyper(self) -> Any:
+        factor = self.setup.schedule(self.round, self.rounds)
+        if factor == 1:
+            return self.setup.hyper
+        return replace(self.setup.hyper, local_lr=self.setup.hyper.local_lr * factor)
+
+    def _moment(self, participated: BoolArray) -> Moment:
+        setup = self.setup
+        weights = self._weights.weights(participated) if self._weights else None
+        return Moment(setup.problem, self.round, self.state, participated, weights, self._last, setup.rates)
+
+    def _refuse_infinite(self, cohort: Cohort, local: Local, after: State, hyper: Any) -> None:
+        """Raise Diverged if the model or an update is infinite or NaN, or so large that its square is."""
+        x = after.linear["x"]
+        if _is_finite(x) and _is_finite(local.delta):
+            return
+        updates = np.argwhere(_infinite_rows(local.delta) & on_host(cohort.valid)).tolist()
+        if updates:
+            replicate, slot = updates[0]
+            raise Diverged.at(self.round, int(cohort.clients[replicate, slot]), hyper, self.setup.problem)
+        if _infinite_rows(x).any():
+            raise Diverged.at(self.round, None, hyper, self.setup.problem)
+
+    def _about(self) -> str:
+        return f"{self.setup.algorithm.name} with {self.setup.hyper} for {self.rounds} rounds"
+
+    def state_dict(self) -> dict[str, npt.NDArray[Any]]:
+        """All that changes over time, as plain arrays; generators as text. Traces are made again from their seeds."""
+        parts = {
+            "linear": self.state.linear,
+            "discrete": self.state.discrete,
+            "memory": self._memory,
+            "availability": self._availability.state_dict(),
+            "weights": self._weights.state_dict() if self._weights else {},
+            "record": self.record.state_dict(),
+        }
+        state = {f"{part}.{name}": on_host(array) for part, arrays in parts.items() for name, array in arrays.items()}
+        generators = {name: rng.bit_generator.state for name, rng in self.streams.items()}
+        state |= {
+            "last": self._last,
+            "round": np.array(self.round),
+            "about": np.array(self._about()),
+            "taken": np.array(self.record.taken),
+        }
+        state["streams"] = np.array(json.dumps(generators))
+        return {name: array.copy() for name, array in state.items()}
+
+    def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Continue from the `state_dict` of a simulation of the same setup, start, rounds, generator and record.
+
+        Raises InputError for a state of another kind.
+        """
+        if str(state["about"]) != self._about():
+            raise InputError("checkpoint", str(state["about"]), f"one of {self._about()}")
+        x = self.state.linear["x"]
+        for part in ("linear", "discrete"):
+            ours = {name: tuple(array.shape) for name, array in getattr(self.state, part).items()}
+            theirs = {name: array.shape for name, array in _part(state, part).items()}
+            if ours != theirs:
+                raise InputError("checkpoint", theirs, f"one with the {part} state {ours}")
+        self.state = State(*({n: _like(a, x) for n, a in _part(state, p).items()} for p in ("linear", "discrete")))
+        self._memory = {name: array[()] for name, array in _part(state, "memory").items()}
+        self._availability.load_state_dict(_part(state, "availability"))
+        if self._weights is not None:
+            self._weights.load_state_dict(_part(state, "weights"))
+        self.record.load_state_dict(_part(state, "record"), int(state["taken"]))
+        self.round, self._last = int(state["round"]), state["last"].copy()
+        for name, generator in json.loads(str(state["streams"])).items():
+            self.streams[name].bit_generator.state = generator
+
+
+def _placed(cohort: Cohort, model: Array) -> Cohort:
+    """The cohort as arrays of the kind of the model, on its device."""
+    if is_numpy_array(model):
+        return cohort
+    arrays = {name: getattr(cohort, name) for name in ("clients", "valid", "weight", "role")}
+    return replace(cohort, **{name: _like(array, model) for name, array in arrays.items() if array is not None})
+
+
+def _like(array: npt.NDArray[Any], model: Array) -> Array:
+    """A numpy array as one of the kind of the model; floats in its precision."""
+    xp = array_namespace(model)
+    kind = model.dtype if array.dtype.kind == "f" else None
+    return xp.asarray(array.copy(), dtype=kind, device=device(model))
+
+
+def _part(state: Mapping[str, npt.NDArray[Any]], part: str) -> dict[str, npt.NDArray[Any]]:
+    return {name.removeprefix(f"{part}."): array for name, array in state.items() if name.startswith(f"{part}.")}
+
+
+def _is_finite(array: Array) -> bool:
+    return math.isfinite(float((array * array).sum()))
+
+
+def _infinite_rows(array: Array) -> BoolArray:
+    """Where a vector, along the last axis, is not finite or has a square that is not."""
+    bad: BoolArray = ~np.isfinite(on_host(array * array)).all(axis=-1)
+    return bad

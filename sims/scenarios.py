@@ -1,0 +1,227 @@
+"""Participation as finitely many outcomes a round, with exact probabilities: what the exact engine runs on.
+
+The first functions say who takes part, the later ones build on a scenario: what roles participants get, what weights,
+who of the available is asked. Probabilities may be Fractions, ints or floats.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fltheory import errors
+from fltheory.errors import InputError, count, probabilities
+from fltheory.weights import FedAUWeights
+from sims.algorithms.protocol import Cohort, State
+from sims.arrays import Array
+from sims.selection import Selection
+
+Outcome = tuple[Any, Cohort, Any]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A participation process with finitely many outcomes in a round; clients stand in the cohort by number.
+
+    start      state of the process before round 0 -> probability
+    outcomes   (state of the process, discrete state of the algorithm) -> [(probability, cohort, next state)]; cohorts
+               have no batch axes
+    """
+
+    start: Mapping[Any, Any]
+    outcomes: Callable[[Any, Mapping[str, Array]], Sequence[Outcome]]
+
+
+def cohort(participates: npt.ArrayLike) -> Cohort:
+    """The cohort of the clients that take part, given as truth values (n_clients,)."""
+    valid = np.asarray(participates, dtype=np.bool_)
+    return Cohort(np.arange(len(valid)), valid, len(valid))
+
+
+def schedule(rounds: Sequence[npt.ArrayLike]) -> Scenario:
+    """Who takes part in each round of a period, truth values (rounds, n_clients), over and over.
+
+    >>> scenario = schedule([[True, False], [False, True]])
+    >>> [(p, who.valid.tolist(), then) for p, who, then in scenario.outcomes(1, {})]
+    [(1, [False, True], 0)]
+    """
+    cohorts = [cohort(row) for row in rounds]
+    if not cohorts:
+        raise InputError("rounds", rounds, "at least one round")
+    return Scenario({0: 1}, lambda r, discrete: [(1, cohorts[r], (r + 1) % len(cohorts))])
+
+
+def bernoulli(rates: Sequence[Any]) -> Scenario:
+    """Client n takes part with probability rates[n], independently of everything: all subsets."""
+    probabilities("rates", rates, zero=True)
+    outcomes = [(chance, cohort(on), None) for chance, on in _independent(rates)]
+    return Scenario({None: 1}, lambda process, discrete: outcomes)
+
+
+def uniform_subsets(n_clients: int, size: int) -> Scenario:
+    """A subset of `size` clients, all equally likely."""
+    size = count("size", size, least=0)
+    if size > count("n_clients", n_clients):
+        raise InputError("size", size, f"at most the number of clients, {n_clients}")
+    chance = Fraction(1, math.comb(n_clients, size))
+    chosen = itertools.combinations(range(n_clients), size)
+    outcomes = [(chance, cohort(np.isin(np.arange(n_clients), subset)), None) for subset in chosen]
+    return Scenario({None: 1}, lambda process, discrete: outcomes)
+
+
+def markov(enter: Sequence[Any], leave: Sequence[Any]) -> Scenario:
+    """Independent two-state clients from a stationary start: P(off -> on) = enter, P(on -> off) = leave."""
+    probabilities("enter", enter)
+    probabilities("leave", leave, zero=True)
+    rates = [a / (a + b) for a, b in zip(enter, leave, strict=True)]
+    start = {on: chance for chance, on in _independent(rates)}
+
+    def outcomes(on: tuple[bool, ...], discrete: Mapping[str, Array]) -> list[Outcome]:
+        stays = [1 - b if now else a for now, a, b in zip(on, enter, leave, strict=True)]
+        return [(chance, cohort(on), then) for chance, then in _independent(stays)]
+
+    return Scenario(start, outcomes)
+
+
+def in_turn(first: Scenario, rounds: int, second: Scenario) -> Scenario:
+    """One scenario for a number of rounds, then another from its start."""
+    rounds = count("rounds", rounds)
+
+    def outcomes(state: tuple[int, Any], discrete: Mapping[str, Array]) -> list[Outcome]:
+        r, process = state
+        if r == rounds:
+            return [(chance, who, (r, then)) for chance, who, then in second.outcomes(process, discrete)]
+        now = first.outcomes(process, discrete)
+        if r + 1 < rounds:
+            return [(chance, who, (r + 1, then)) for chance, who, then in now]
+        starts = second.start.items()
+        return [(chance * p, who, (rounds, process)) for chance, who, _ in now for process, p in starts]
+
+    return Scenario({(0, process): chance for process, chance in first.start.items()}, outcomes)
+
+
+def snapshots(
+    uniform: Scenario, otherwise: Scenario, *, interval: int | None = None, probability: Any = None
+) -> Scenario:
+    """FAST: in rounds 0, interval, 2 interval, ..., or with a probability in each round, `uniform`, else `otherwise`.
+
+    Both go on in every round, whether it is theirs or not. Raises InputError unless exactly one of interval and
+    probability is given.
+    """
+    if (interval is None) == (probability is None):
+        raise InputError("interval and probability", (interval, probability), "one of them and not both")
+    if interval is None:
+        probabilities("probability", probability, zero=True)
+    period = 1 if interval is None else count("interval", interval)
+
+    def outcomes(state: tuple[int, Any, Any], discrete: Mapping[str, Array]) -> list[Outcome]:
+        r, one, other = state
+        chance = int(r == 0) if probability is None else probability
+        ours, theirs = uniform.outcomes(one, discrete), otherwise.outcomes(other, discrete)
+        after = (r + 1) % period
+        return [
+            *((chance * p * q, who, (after, a, b)) for p, who, a in ours for b, q in _following(theirs).items()),
+            *(((1 - chance) * p * q, who, (after, a, b)) for p, who, b in theirs for a, q in _following(ours).items()),
+        ]
+
+    starts = itertools.product(uniform.start.items(), otherwise.start.items())
+    return Scenario({(0, a, b): p * q for (a, p), (b, q) in starts}, outcomes)
+
+
+def roles(scenario: Scenario, probability: Any) -> Scenario:
+    """Every participant is an anchor (role 1) with this probability, else a miner (role 0), independently.
+
+    A sequence of probabilities is gone through round by round, over and over: (1, 0) is FedAMD's sequential form.
+    """
+    cycle = list(probability) if isinstance(probability, Sequence) else [probability]
+    probabilities("probability", cycle, zero=True)
+
+    def outcomes(state: tuple[int, Any], discrete: Mapping[str, Array]) -> Iterator[Outcome]:
+        r, process = state
+        for chance, who, then in scenario.outcomes(process, discrete):
+            for share, anchors in _independent([cycle[r]] * int(np.sum(who.valid))):
+                role = np.zeros(who.valid.shape, dtype=np.int64)
+                role[who.valid] = anchors
+                yield chance * share, replace(who, role=role), ((r + 1) % len(cycle), then)
+
+    return Scenario({(0, process): p for process, p in scenario.start.items()}, lambda *state: list(outcomes(*state)))
+
+
+def selected(scenario: Scenario, selection: Selection) -> Scenario:
+    """Who takes part is selected, without chance, from those who take part in the scenario: they are the available."""
+
+    def outcomes(process: Any, discrete: Mapping[str, Array]) -> list[Outcome]:
+        state = State({}, dict(discrete))
+        return [
+            (chance, selection(who.valid, state, {}, None)[0], then)
+            for chance, who, then in scenario.outcomes(process, discrete)
+        ]
+
+    return replace(scenario, outcomes=outcomes)
+
+
+def weighted(scenario: Scenario, weights: npt.ArrayLike | Callable[[Array], npt.ArrayLike]) -> Scenario:
+    """Aggregation weights, one a client, or as a function of who takes part, bool (n_clients,)."""
+
+    def outcomes(process: Any, discrete: Mapping[str, Array]) -> list[Outcome]:
+        now = scenario.outcomes(process, discrete)
+        return [(p, replace(who, weight=_objects(weights, who.valid)), then) for p, who, then in now]
+
+    return replace(scenario, outcomes=outcomes)
+
+
+def average_participating(valid: Array) -> list[Fraction]:
+    """Weights N / |S|: with them `fedavg` averages over the participants."""
+    return [Fraction(len(valid), max(1, int(valid.sum())))] * len(valid)
+
+
+def fedau_weighted(scenario: Scenario, cutoff: float) -> Scenario:
+    """FedAU's weights, from who took part in earlier rounds; they depend on the path.
+
+    The process also remembers what the estimator does. Weights are Fractions: an interval's mean length in t rounds
+    has a denominator of at most t, and the nearest such number to its float is the mean itself.
+    """
+    errors.cutoff("cutoff", cutoff)
+
+    def outcomes(state: tuple[Any, Any], discrete: Mapping[str, Array]) -> Iterator[Outcome]:
+        process, (rounds, completed, unfinished) = state
+        for chance, who, then in scenario.outcomes(process, discrete):
+            estimator = FedAUWeights(who.n_clients, cutoff)
+            if rounds:
+                estimator.load_state_dict({"rounds": rounds, "completed": completed, "open": unfinished})
+            exact = [Fraction(weight).limit_denominator(rounds + 1) for weight in estimator.weights]
+            estimator.update(who.valid)
+            after = {name: tuple(np.ravel(values).tolist()) for name, values in estimator.state_dict().items()}
+            memory = (rounds + 1, after["completed"], after["open"])
+            yield chance, replace(who, weight=np.array(exact, dtype=object)), (then, memory)
+
+    start = {(process, (0, (), ())): chance for process, chance in scenario.start.items()}
+    return Scenario(start, lambda *state: list(outcomes(*state)))
+
+
+def _independent(rates: Sequence[Any]) -> Iterator[tuple[Any, tuple[bool, ...]]]:
+    """(probability, who) for independent coins, the impossible left out."""
+    for on in itertools.product((False, True), repeat=len(rates)):
+        chance = math.prod((rate if now else 1 - rate for now, rate in zip(on, rates, strict=True)), start=1)
+        if chance:
+            yield chance, on
+
+
+def _following(outcomes: Sequence[Outcome]) -> dict[Any, Any]:
+    """Next state of a process -> probability."""
+    following: dict[Any, Any] = {}
+    for chance, _, then in outcomes:
+        following[then] = following.get(then, 0) + chance
+    return following
+
+
+def _objects(weights: npt.ArrayLike | Callable[[Array], npt.ArrayLike], valid: Array) -> Array:
+    values = weights(valid) if callable(weights) else weights
+    return np.array(values, dtype=object)

@@ -1,0 +1,197 @@
+"""Writing and finding runs.
+
+A store is a folder. In STORE/KEY stand the manifest, `complete.json` or `partial.json`, and the data, a Parquet file
+named by the hash of its content. Everything is written under another name and renamed, the manifest last; a
+complete manifest counts whatever else is there. So two processes that write the same key at the same time leave one
+whole run, and a run that was killed is partial and says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import fltheory
+from fltheory.errors import InputError
+from sims.names import one_of
+
+COMPLETE, PARTIAL = "complete", "partial"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the store holds of an experiment.
+
+    folder       STORE/KEY
+    status       "complete" or "partial"
+    reason       why it is partial, else ""
+    experiment   in canonical form
+    versions     of fltheory and what the numbers depend on
+    rows         number of rows of the data
+    sha256       of the data, None if there is none
+    """
+
+    folder: Path
+    key: str
+    status: str
+    reason: str
+    experiment: dict[str, Any]
+    versions: dict[str, str]
+    rows: int
+    sha256: str | None
+
+    def data(self) -> pl.DataFrame:
+        """One row for each algorithm, replicate and recorded round, one column a metric; empty if there is none.
+
+        Raises InputError if the file is missing or is not what the manifest says.
+        """
+        if self.sha256 is None:
+            return pl.DataFrame()
+        file = self.folder / f"{self.sha256}.parquet"
+        try:
+            frame = pl.read_parquet(file)
+        except Exception as error:  # whatever a damaged file makes of the reader
+            raise InputError("run", self.key[:12], f"one whose data can be read ({file.name}: {error})") from None
+        if content_hash(frame) != self.sha256:
+            raise InputError("run", self.key[:12], f"one whose data are what its manifest says ({file.name} differs)")
+        return frame
+
+
+def begin(store: str | os.PathLike[str], key: str, experiment: Mapping[str, Any]) -> Path:
+    """Note that a run was begun, and give its folder; what is known of the key already stays."""
+    folder = Path(store) / key
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError("store", str(store), f"a folder that can be written ({error.strerror})") from None
+    if _read(folder) is None:
+        _write_manifest(folder, key, experiment, PARTIAL, "not finished", None, 0)
+    return folder
+
+
+def save(
+    store: str | os.PathLike[str], key: str, experiment: Mapping[str, Any], data: pl.DataFrame, partial: str = ""
+) -> Run:
+    """Keep the data of a run; `partial` says why they are not all of it."""
+    folder = begin(store, key, experiment)
+    digest = content_hash(data) if data.width else None
+    if digest is not None and not (folder / f"{digest}.parquet").exists():
+        unfinished = folder / f"{digest}.{os.getpid()}.tmp"
+        data.write_parquet(unfinished)
+        os.replace(unfinished, folder / f"{digest}.parquet")
+    status = PARTIAL if partial else COMPLETE
+    _write_manifest(folder, key, experiment, status, partial, digest, data.height)
+    if not partial:
+        (folder / f"{PARTIAL}.json").unlink(missing_ok=True)
+    run = _read(folder)
+    assert run is not None
+    return run
+
+
+def complete(store: str | os.PathLike[str], key: str) -> Run | None:
+    """The complete run of this key, if there is one."""
+    run = _read(Path(store) / key)
+    return run if run is not None and run.status == COMPLETE else None
+
+
+def runs(store: str | os.PathLike[str], where: Mapping[str, str] | None = None) -> list[Run]:
+    """All runs of a store, by key.
+
+    where   only those whose experiment has these values: dotted places such as "process.name" or "rounds" to text;
+            a place in "algorithm" counts if any of the algorithms has it, and "status" is that of the run
+
+    Raises InputError if there is no such folder, or a place that no run has.
+    """
+    folder = Path(store)
+    if not folder.is_dir():
+        raise InputError("store", str(store), "a folder with results")
+    found = [run for path in sorted(folder.iterdir()) if path.is_dir() and (run := _read(path)) is not None]
+    for place, value in (where or {}).items():
+        if found and not any(_values(run, place) for run in found):
+            raise InputError("where", place, "a place in the experiment, such as process.name")
+        found = [run for run in found if value in _values(run, place)]
+    return found
+
+
+def find(reference: str | os.PathLike[str], store: str | os.PathLike[str]) -> Run:
+    """The run of this folder, or of this key in the store, or of the beginning of a key.
+
+    Raises InputError if that is not one run.
+    """
+    own = _read(Path(reference))
+    if own is not None:
+        return own
+    known = runs(store)
+    matching = [run for run in known if run.key.startswith(str(reference))]
+    if len(matching) == 1:
+        return matching[0]
+    keys = [run.key[:12] for run in matching or known]
+    allowed = "the beginning of one key only: " if matching else ""
+    raise InputError(
+        "run", str(reference), allowed + one_of(str(reference), keys) if keys else "in a store that has runs"
+    )
+
+
+def content_hash(frame: pl.DataFrame) -> str:
+    """SHA-256 of names, types and values, whatever file they stand in."""
+    digest = hashlib.sha256()
+    for column in frame.iter_columns():
+        digest.update(f"\n{column.name} {column.dtype} {len(column)}\n".encode())
+        text = column.dtype == pl.String
+        values = "\0".join(column.to_list()).encode() if text else np.ascontiguousarray(column.to_numpy()).tobytes()
+        digest.update(values)
+    return digest.hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """Versions of what the numbers of a run depend on."""
+    return {"fltheory": fltheory.__version__, "numpy": np.__version__, "python": platform.python_version()}
+
+
+def _write_manifest(
+    folder: Path, key: str, experiment: Mapping[str, Any], status: str, reason: str, digest: str | None, rows: int
+) -> None:
+    manifest = {
+        "key": key,
+        "status": status,
+        "reason": reason,
+        "experiment": experiment,
+        "seed": experiment["seed"],
+        "versions": versions(),
+        "rows": rows,
+        "sha256": digest,
+    }
+    unfinished = folder / f"{status}.{os.getpid()}.tmp"
+    unfinished.write_text(json.dumps(manifest, indent=1, sort_keys=True, allow_nan=False) + "\n", encoding="utf-8")
+    os.replace(unfinished, folder / f"{status}.json")
+
+
+def _read(folder: Path) -> Run | None:
+    for status in (COMPLETE, PARTIAL):
+        try:
+            manifest = json.loads((folder / f"{status}.json").read_text(encoding="utf-8"))
+            fields = ("key", "status", "reason", "experiment", "versions", "rows", "sha256")
+            return Run(folder, *(manifest[name] for name in fields))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return None
+
+
+def _values(run: Run, place: str) -> set[str]:
+    """The values at a dotted place of the experiment, as text."""
+    if place == "status":
+        return {run.status}
+    found: list[Any] = [run.experiment]
+    for step in place.split("."):
+        found = [inner for outer in found for inner in (outer if isinstance(outer, list) else [outer])]
+        found = [outer[step] for outer in found if isinstance(outer, Mapping) and step in outer]
+    return {value if isinstance(value, str) else json.dumps(value) for value in found}

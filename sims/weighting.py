@@ -1,0 +1,154 @@
+"""Weight rules by name: what the round loop multiplies each update with, for all replicates at once.
+
+A rule is a small frozen dataclass of its parameters; `start` gives the object that follows one run. The weights of
+a round depend on participation before that round alone, except for average_participating, which needs the size of
+the cohort by definition. The estimators are those of `fltheory.weights`: R replicates of N clients are R N clients.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fltheory.errors import InputError
+from fltheory.errors import cutoff as checked_cutoff
+from fltheory.weights import ExponentialAverageWeights, FedAUWeights, average_participating, known_rates
+from fltheory.weights.inputs import probability
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+class Weights(Protocol):
+    """The weights of one run, followed round by round."""
+
+    def weights(self, participated: BoolArray) -> FloatArray:
+        """The weights (R, N) of the round in which `participated` (R, N) take part."""
+
+    def update(self, participated: BoolArray) -> None:
+        """Take in who took part (R, N) in the round that is over."""
+
+    def state_dict(self) -> dict[str, npt.NDArray[Any]]:
+        """All that changes over time."""
+
+    def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Continue from there."""
+
+
+class Rule(Protocol):
+    """How updates are weighted."""
+
+    def start(self, replicates: int, n_clients: int, rates: npt.ArrayLike | None) -> Weights:
+        """The weights of a new run; `rates` (N,) are the exact participation rates, None where nobody knows them."""
+
+
+@dataclass(frozen=True)
+class AverageParticipating:
+    """N / (size of the cohort): the plain average of the updates that arrive."""
+
+    def start(self, replicates: int, n_clients: int, rates: npt.ArrayLike | None) -> Weights:
+        return _OfTheCohort()
+
+
+@dataclass(frozen=True)
+class AverageAll:
+    """1: the average over all clients, absent ones counting as zero."""
+
+    def start(self, replicates: int, n_clients: int, rates: npt.ArrayLike | None) -> Weights:
+        return _Constant(np.ones((replicates, n_clients)))
+
+
+@dataclass(frozen=True)
+class KnownRates:
+    """1 / (participation rate). Raises InputError at the start if the rates are not known or one of them is 0."""
+
+    def start(self, replicates: int, n_clients: int, rates: npt.ArrayLike | None) -> Weights:
+        if rates is None:
+            raise InputError("weighting", "known_rates", "another rule: the rates of participation are not known here")
+        return _Constant(np.broadcast_to(known_rates(rates), (replicates, n_clients)))
+
+
+@dataclass(frozen=True)
+class FedAU:
+    """FedAU's average interval with this cutoff (Algorithm 2)."""
+
+    cutoff: float
+
+    def __post_init__(self) -> None:
+        checked_cutoff("cutoff", self.cutoff)
+
+    def start(self, replicates: int, n_clients: int, rates: npt.ArrayLike | None) -> Weights:
+        return _Estimated(FedAUWeights(replicates * n_clients, self.cutoff), (replicates, n_clients))
+
+
+@dataclass(frozen=True)
+class ExponentialAverage:
+    """FedAU's intervals, averaged with more weight on recent ones."""
+
+    smoothing: float
+    cutoff: float = math.inf
+
+    def __post_init__(self) -> None:
+        checked_cutoff("cutoff", self.cutoff)
+        probability("smoothing", self.smoothing)
+
+    def start(self, replicates: int, n_clients: int, rates: npt.ArrayLike | None) -> Weights:
+        estimator = ExponentialAverageWeights(replicates * n_clients, self.cutoff, self.smoothing)
+        return _Estimated(estimator, (replicates, n_clients))
+
+
+RULES: Mapping[str, type[Rule]] = {
+    "average_all": AverageAll,
+    "average_participating": AverageParticipating,
+    "exponential_average": ExponentialAverage,
+    "fedau": FedAU,
+    "known_rates": KnownRates,
+}
+
+
+class _Stateless:
+    def update(self, participated: BoolArray) -> None:
+        pass
+
+    def state_dict(self) -> dict[str, npt.NDArray[Any]]:
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        pass
+
+
+class _OfTheCohort(_Stateless):
+    def weights(self, participated: BoolArray) -> FloatArray:
+        return average_participating(participated)
+
+
+class _Constant(_Stateless):
+    def __init__(self, weights: FloatArray) -> None:
+        self._weights = weights
+
+    def weights(self, participated: BoolArray) -> FloatArray:
+        return self._weights
+
+
+class _Estimated:
+    def __init__(self, estimator: FedAUWeights | ExponentialAverageWeights, shape: tuple[int, int]) -> None:
+        self._estimator, self._shape = estimator, shape
+        self._weights = estimator.weights.reshape(shape)
+
+    def weights(self, participated: BoolArray) -> FloatArray:
+        return self._weights
+
+    def update(self, participated: BoolArray) -> None:
+        self._weights = self._estimator.update(participated.reshape(-1)).reshape(self._shape)
+
+    def state_dict(self) -> dict[str, npt.NDArray[Any]]:
+        return dict(self._estimator.state_dict())
+
+    def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        self._estimator.load_state_dict(state)
+        self._weights = self._estimator.weights.reshape(self._shape)

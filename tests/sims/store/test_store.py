@@ -1,0 +1,190 @@
+"""The store: whole or not at all, found again, compared and exported."""
+
+import json
+import multiprocessing
+import os
+
+import numpy as np
+import polars as pl
+import pytest
+
+from fltheory.errors import InputError
+from sims import store as stored
+from sims.store import files
+
+EXPERIMENT = {"seed": 3, "rounds": 2, "process": {"name": "markov"}, "algorithm": [{"label": "a"}, {"label": "b"}]}
+KEY, OTHER = "a1" * 32, "a2" * 32
+
+
+def frame(shift=0.0, rows=6):
+    return pl.DataFrame(
+        {
+            "algorithm": ["a", "b"] * (rows // 2),
+            "replicate": np.arange(rows) // 2,
+            "round": np.zeros(rows, dtype=np.int64),
+            "gap": np.arange(rows) / 7 + shift,
+            "size": [None, *range(1, rows)],
+        }
+    ).with_columns(pl.col("size").cast(pl.Float64))
+
+
+def test_what_was_saved_is_read(tmp_path):
+    run = stored.save(tmp_path, KEY, EXPERIMENT, frame())
+    assert (run.status, run.reason, run.rows, run.experiment) == ("complete", "", 6, EXPERIMENT)
+    assert run.data().equals(frame())
+    assert stored.complete(tmp_path, KEY) == run
+    assert [found.key for found in stored.runs(tmp_path)] == [KEY]
+    assert sorted(file.suffix for file in run.folder.iterdir()) == [".json", ".parquet"]
+    manifest = json.loads((run.folder / "complete.json").read_text())
+    assert manifest["seed"] == 3
+    assert manifest["versions"]["numpy"] == np.__version__
+
+
+def test_partial_runs_say_so_and_never_displace_a_complete_one(tmp_path):
+    stored.begin(tmp_path, KEY, EXPERIMENT)
+    (begun,) = stored.runs(tmp_path)
+    assert (begun.status, begun.reason, begun.sha256) == ("partial", "not finished", None)
+    assert begun.data().is_empty()
+    assert stored.complete(tmp_path, KEY) is None
+    partial = stored.save(tmp_path, KEY, EXPERIMENT, frame(rows=2), partial="interrupted")
+    assert (partial.status, partial.reason, partial.rows) == ("partial", "interrupted", 2)
+    stored.begin(tmp_path, KEY, EXPERIMENT)
+    assert stored.runs(tmp_path)[0].reason == "interrupted"
+    stored.save(tmp_path, KEY, EXPERIMENT, frame())
+    after = stored.save(tmp_path, KEY, EXPERIMENT, frame(rows=2), partial="a slower process")
+    assert (after.status, after.rows) == ("complete", 6)
+    assert after.data().equals(frame())
+
+
+def test_damaged_data_are_refused_and_a_damaged_manifest_is_no_run(tmp_path):
+    run = stored.save(tmp_path, KEY, EXPERIMENT, frame())
+    file = run.folder / f"{run.sha256}.parquet"
+    frame(shift=1e-9).write_parquet(file)
+    with pytest.raises(InputError, match="run must be one whose data are what its manifest says"):
+        run.data()
+    file.write_bytes(file.read_bytes()[:50])
+    with pytest.raises(InputError, match="run must be one whose data can be read"):
+        run.data()
+    (run.folder / "complete.json").write_text('{"key"')
+    assert stored.complete(tmp_path, KEY) is None
+    (tmp_path / "a folder of something else").mkdir()
+    (tmp_path / "a file").touch()
+    assert stored.runs(tmp_path) == []
+
+
+def test_the_content_hash_sees_names_types_and_every_value():
+    frames = [
+        frame(),
+        frame(shift=1e-16),
+        frame().rename({"gap": "gaps"}),
+        frame().with_columns(pl.col("round").cast(pl.Int32)),
+        frame().with_columns(pl.col("algorithm").str.replace("a", "c")),
+        frame(rows=4),
+    ]
+    assert len({files.content_hash(one) for one in frames}) == len(frames)
+    assert files.content_hash(frame()) == files.content_hash(frame())
+
+
+def write_often(store, partial):
+    for _ in range(30):
+        stored.save(store, KEY, EXPERIMENT, frame(rows=2 if partial else 6), partial="half" if partial else "")
+
+
+@pytest.mark.slow
+def test_two_processes_that_write_one_key_leave_a_whole_run(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=write_often, args=(tmp_path, partial)) for partial in (False, True, False)]
+    for writer in writers:
+        writer.start()
+    seen = 0
+    while any(writer.is_alive() for writer in writers):
+        if tmp_path.exists() and (found := stored.runs(tmp_path)):
+            assert found[0].data().height in (0, 2, 6)  # whatever is seen meanwhile is whole
+            seen += 1
+    for writer in writers:
+        writer.join()
+        assert writer.exitcode == 0
+    assert seen
+    assert stored.runs(tmp_path)[0].data().equals(frame())
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_runs_are_found_by_key_folder_and_values(tmp_path):
+    run = stored.save(tmp_path, KEY, EXPERIMENT, frame())
+    second = {**EXPERIMENT, "rounds": 5, "process": {"name": "cyclic"}}
+    other = stored.save(tmp_path, OTHER, second, frame(), partial="interrupted")
+    assert stored.find("a1", tmp_path) == run
+    assert stored.find(other.folder, tmp_path / "nowhere") == other
+    for where, keys in (
+        ({"process.name": "cyclic"}, [OTHER]),
+        ({"rounds": "2"}, [KEY]),
+        ({"algorithm.label": "b"}, [KEY, OTHER]),
+        ({"status": "partial", "seed": "3"}, [OTHER]),
+        ({"rounds": "2", "process.name": "cyclic"}, []),
+    ):
+        assert [found.key for found in stored.runs(tmp_path, where)] == keys, where
+    with pytest.raises(InputError, match="where must be a place in the experiment"):
+        stored.runs(tmp_path, {"process.nme": "cyclic"})
+    with pytest.raises(InputError, match="run must be the beginning of one key only"):
+        stored.find("a", tmp_path)
+    with pytest.raises(InputError, match="run must be one of a1a1a1a1a1a1, a2a2a2a2a2a2"):
+        stored.find("b", tmp_path)
+    with pytest.raises(InputError, match="store must be a folder with results"):
+        stored.find("b", tmp_path / "nowhere")
+
+
+def test_differences(tmp_path):
+    run = stored.save(tmp_path / "one", KEY, EXPERIMENT, frame())
+    assert stored.differences(run, stored.save(tmp_path / "two", KEY, EXPERIMENT, frame())) == []
+    changed = frame().with_columns(
+        pl.when(pl.col("replicate") == 2).then(pl.col("gap") + 1e-3).otherwise("gap").alias("gap")
+    )
+    other = stored.save(tmp_path / "three", KEY, EXPERIMENT, changed)
+    assert stored.differences(run, other) == [
+        "data: gap differs in 2 of 6 rows, by up to 0.001, first for 'a', replicate 2, round 0"
+    ]
+    less = frame(rows=4).rename({"size": "cohort"})
+    part = stored.save(tmp_path / "four", KEY, {**EXPERIMENT, "seed": 4}, less, partial="interrupted")
+    assert stored.differences(run, part) == [
+        "experiment.seed: 3 and 4",
+        f"status: {KEY[:12]} is partial (interrupted)",
+        "data: only the second has cohort",
+        "data: only the first has size",
+        "data: 2 rows are in the first only",
+    ]
+    begun = stored.begin(tmp_path / "five", KEY, EXPERIMENT)
+    assert "data: only the first has gap" in stored.differences(run, stored.find(begun, tmp_path))
+    missing = frame().with_columns(pl.lit(1.0).alias("size"))
+    (line,) = stored.differences(run, stored.save(tmp_path / "six", KEY, EXPERIMENT, missing))
+    assert line.startswith("data: size differs in 5 of 6 rows")
+
+
+def test_versions_are_named_only_where_data_differ(tmp_path, monkeypatch):
+    run = stored.save(tmp_path / "one", KEY, EXPERIMENT, frame())
+    monkeypatch.setattr(files, "versions", lambda: {**run.versions, "numpy": "0.0"})
+    assert stored.differences(run, stored.save(tmp_path / "two", KEY, EXPERIMENT, frame())) == []
+    lines = stored.differences(run, stored.save(tmp_path / "three", KEY, EXPERIMENT, frame(1.0)))
+    assert lines[0] == f"version of numpy: {np.__version__} and 0.0"
+
+
+def test_exports(tmp_path):
+    run = stored.save(tmp_path / "store", KEY, EXPERIMENT, frame().with_columns(pl.lit(np.inf).alias("bound")))
+    stored.export(run, tmp_path / "data.csv")
+    back = pl.read_csv(tmp_path / "data.csv", schema_overrides={"size": pl.Float64})
+    assert back.equals(run.data())
+    stored.export(run, tmp_path / "data.json")
+    whole = json.loads((tmp_path / "data.json").read_text(), parse_constant=pytest.fail)
+    assert (whole["key"], whole["experiment"], whole["status"]) == (KEY, EXPERIMENT, "complete")
+    assert whole["columns"]["gap"] == run.data()["gap"].to_list()
+    assert whole["columns"]["bound"] == ["inf"] * 6
+    with pytest.raises(InputError, match=r"path must be a name that ends in .csv or .json"):
+        stored.export(run, tmp_path / "data.xlsx")
+    with pytest.raises(InputError, match="path must be a file that can be written"):
+        stored.export(run, tmp_path / "nowhere" / "data.csv")
+    assert sorted(os.listdir(tmp_path)) == ["data.csv", "data.json", "store"]
+
+
+def test_a_store_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="store must be a folder that can be written"):
+        stored.begin(tmp_path / "file", KEY, EXPERIMENT)

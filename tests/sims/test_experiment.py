@@ -1,0 +1,257 @@
+"""The experiment file: its canonical form and key, and one sentence for whatever is wrong."""
+
+import copy
+import json
+import math
+
+import numpy as np
+import pytest
+
+from fltheory.errors import InputError
+from fltheory.participation import Markov, Periodic, Recorded, UniformSubset
+from sims import preflight
+from sims.experiment import from_canonical, parse, read
+from sims.weighting import FedAU
+
+BASE = {
+    "kind": "simulate",
+    "rounds": 20,
+    "replicates": 4,
+    "problem": {"name": "quadratic", "curvature": [1, 2, 4], "centre": [-1, "1/2", 2]},
+    "process": {"name": "bernoulli", "p": [0.1, 0.5, 0.9]},
+    "algorithm": {"name": "fedavg", "local_lr": 0.05, "local_steps": 5},
+}
+SCAFFOLD = {"name": "scaffold", "local_lr": 0.05}
+
+
+def changed(**places):
+    """The base with other values: process__p=[...] sets BASE["process"]["p"]; None removes a key."""
+    content = copy.deepcopy(BASE)
+    for place, value in places.items():
+        *path, last = place.split("__")
+        table = content
+        for step in path:
+            table = table.setdefault(step, {})
+        if value is None:
+            table.pop(last, None)
+        else:
+            table[last] = value
+    return content
+
+
+def setup(**places):
+    return preflight.setup(parse(changed(**places)).canonical, 0)
+
+
+def test_the_key_is_that_of_what_is_computed():
+    key = parse(BASE).key
+    same = [
+        changed(seed=0),
+        changed(algorithm=[BASE["algorithm"]]),
+        changed(algorithm__global_lr=1.0),
+        changed(process__p=[0.1, 0.50, 9e-1]),
+        changed(problem__curvature=[1.0, 2.0, 4.0]),
+        changed(weighting="average_participating"),
+        changed(algorithm__weighting={"name": "average-participating"}),
+        changed(algorithm__label="fedavg", start=0.0, dropout=0, record={"every": 1}),
+    ]
+    assert [parse(content).key for content in same] == [key] * len(same)
+    others = [
+        changed(seed=1),
+        changed(rounds=21),
+        changed(algorithm__local_lr=0.06),
+        changed(weighting="known_rates"),
+        changed(selection={"name": "uniform", "size": 2}),
+        changed(dropout=0.1),
+        changed(record={"what": ["model"]}),
+    ]
+    assert len({key, *(parse(content).key for content in others)}) == len(others) + 1
+
+
+def test_the_canonical_form_is_a_fixed_point_in_strict_json():
+    content = changed(algorithm__weighting={"name": "fedau", "cutoff": math.inf})
+    experiment = parse(content)
+    strict = json.loads(experiment.canonical, parse_constant=pytest.fail)
+    assert strict["algorithm"][0]["weighting"]["cutoff"] == "inf"
+    assert parse(strict).canonical == experiment.canonical
+    assert from_canonical(experiment.canonical) == experiment
+    assert preflight.setup(experiment.canonical, 0).rule == FedAU(math.inf)
+
+
+def test_names_stand_for_the_objects():
+    made = setup(
+        process={"name": "markov", "p": 0.3, "max_enter": 0.1},
+        selection={"name": "snapshot", "size": 2, "otherwise": {"name": "uniform", "size": 1}, "probability": 0.1},
+        algorithm__schedule={"name": "decay", "at": [10], "factor": 0.5},
+        weighting={"name": "exponential_average", "smoothing": 0.5, "cutoff": 20},
+    )
+    assert isinstance(made.process, Markov)
+    assert made.process.rate.tolist() == [0.3] * 3
+    assert made.schedule(10, 20) == 0.5
+    assert made.rule.smoothing == 0.5
+    assert made.selection.keywords["otherwise"].keywords == {"size": 1}
+
+
+@pytest.mark.parametrize(
+    ("process", "kind"),
+    [
+        ({"name": "uniform-subset", "cohort_size": 2}, UniformSubset),
+        ({"name": "periodic.block_cyclic", "n_groups": 3, "rounds_each": 2}, Periodic),
+        ({"name": "periodic", "groups": [0, 0, 1], "on": 2, "period": 5}, Periodic),
+        ({"name": "markov.from_stability", "p": {"low": 0.1, "high": 0.3, "n": 3}, "stability": 0.5}, Markov),
+        ({"name": "recorded.from_matrix", "matrix": [[1, 0, 1], [0, 1, 1]], "end": "repeat"}, Recorded),
+        ({"name": "recorded.from_events", "clients": [0, 2], "rounds": [1, 0], "n_rounds": 2, "end": "hold"}, Recorded),
+    ],
+)
+def test_every_process_can_stand_in_a_file(process, kind):
+    made = setup(process=process).process
+    assert isinstance(made, kind)
+    assert made.n_clients == 3
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        {"name": "amplified", "local_lr": 0.01, "amplification": 2, "interval": 5},
+        {"name": "fedavgm", "local_lr": 0.01, "momentum": 0.5},
+        {"name": "fedlaavg", "local_lr": 0.01, "selection": {"name": "least_recently_used", "size": 2}},
+        {"name": "fedamd", "local_lr": 0.01, "roles": {"name": "sequential", "period": 5}},
+        {"name": "fedpage", "local_lr": 0.01, "global_lr": 0.01, "roles": {"name": "full_rounds", "probability": 0.2}},
+        {"name": "bvr_l_sgd", "local_lr": 0.01, "roles": "one"},
+        {"name": "mifa", "local_lr": 0.01, "wait": False},
+        SCAFFOLD,
+    ],
+    ids=lambda algorithm: algorithm["name"],
+)
+def test_every_kind_of_algorithm_passes_the_checks(algorithm):
+    preflight.check(parse(changed(algorithm=algorithm)))
+
+
+def test_several_algorithms_share_what_they_do_not_say_themselves():
+    own = {**BASE["algorithm"], "label": "own", "weighting": "known_rates"}
+    content = changed(algorithm=[BASE["algorithm"], own, SCAFFOLD], weighting={"name": "fedau", "cutoff": 5})
+    experiment = parse(content)
+    weightings = [contestant.weighting for contestant in experiment.algorithm]
+    assert [weighting and weighting.name for weighting in weightings] == ["fedau", "known_rates", None]
+
+
+def test_equal_steps_from_low_to_high():
+    content = changed(
+        problem={"name": "quadratic", "curvature": 1, "centre": {"low": -1, "high": 1, "n": 5}}, process__p=0.5
+    )
+    problem = preflight.setup(parse(content).canonical, 0).problem
+    assert problem.centre[:, 0].tolist() == np.linspace(-1, 1, 5).tolist()
+
+
+def test_a_file_is_read(tmp_path):
+    file = tmp_path / "experiment.toml"
+    file.write_text(
+        """
+        kind = "simulate"
+        rounds = 20
+        replicates = 4
+        [problem]
+        name = "quadratic"
+        curvature = [1, 2, 4]
+        centre = [-1, "1/2", 2]
+        [process]
+        name = "bernoulli"
+        p = [0.1, 0.5, 0.9]
+        [algorithm]
+        name = "fedavg"
+        local_lr = 0.05
+        local_steps = 5
+        """
+    )
+    assert read(file).key == parse(BASE).key
+    with pytest.raises(InputError, match="experiment must be a text file that can be read"):
+        read(tmp_path / "none.toml")
+    file.write_text("kind = ")
+    with pytest.raises(InputError, match=r"experiment must be a TOML file \(Invalid value"):
+        read(file)
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="a text file that can be read"):
+        read(file)
+
+
+BAD = [
+    # the file
+    (changed(kind="train"), r"kind must be \"simulate\" \(training is not available yet\)"),
+    (changed(kind="simulated"), "kind must be 'simulate'; got 'simulated'"),
+    (changed(kind=None), "kind must be given"),
+    (changed(round=5), r"key of the experiment must be one of .* \(did you mean rounds\?\); got 'round'"),
+    (changed(record={"evry": 5}), r"key of record must be one of every, what \(did you mean every\?\); got 'evry'"),
+    (changed(problem=None), "problem must be given"),
+    (changed(problem={"curvature": [1]}), "problem.name must be given"),
+    (changed(problem=3), "problem must be"),
+    (changed(algorithm=[]), "algorithm must be"),
+    (changed(rounds=0), "rounds must be greater than or equal to 1; got 0"),
+    (changed(rounds="20"), "rounds must be a valid integer; got '20'"),
+    (changed(rounds=True), "rounds must be a valid integer; got True"),
+    (changed(replicates=2.5), "replicates must be a valid integer"),
+    (changed(seed=-1), "seed must be greater than or equal to 0"),
+    (changed(dropout=1.0), "dropout must be less than 1"),
+    (changed(dropout=math.nan), "dropout must be"),
+    (changed(start=math.inf), "start must be"),
+    (changed(record={"what": []}), "record.what must"),
+    # names and parameters
+    (changed(problem__name="quadratik"), r"problem must be one of .* \(did you mean quadratic\?\)"),
+    (changed(problem__curvatures=1), r"parameter of problem quadratic must be one of .* \(did you mean curvature\?\)"),
+    (changed(process__name="markow"), r"process must be one of .* \(did you mean markov\?\); got 'markow'"),
+    (changed(process__q=1), r"parameter of process bernoulli must be one of p; got 'q'"),
+    (changed(process__p=None), "process.p must be given for process bernoulli"),
+    (changed(process={"name": "recorded"}), "process must be one of"),
+    (changed(algorithm__name="fedavgg"), r"algorithm must be one of .* \(did you mean fedavgm?\?\)"),
+    (changed(algorithm__locallr=1), r"parameter of algorithm fedavg must be one of .* \(did you mean local_lr\?\)"),
+    (changed(algorithm__local_lr=None), "algorithm.local_lr must be given"),
+    (changed(algorithm__local_lr="big"), "local_lr must be a finite number above 0"),
+    (changed(algorithm__local_lr=math.nan), "local_lr must be a finite number above 0"),
+    (changed(weighting="fedavg"), r"weighting must be one of .* \(did you mean fedau\?\)"),
+    (changed(weighting="fedau"), "weighting.cutoff must be given for weighting fedau"),
+    (changed(selection="all"), "selection must be one of"),
+    (changed(algorithm__schedule="cosine"), "schedule must be one of"),
+    (changed(algorithm=[BASE["algorithm"]] * 2), "algorithm.label must be a different one for each algorithm"),
+    (changed(algorithm={**SCAFFOLD, "weighting": "known_rates"}), "weighting of scaffold must be left out"),
+    (changed(algorithm__roles="one"), "roles of fedavg must be left out"),
+    (changed(algorithm={"name": "fedamd", "local_lr": 0.1}), "roles of fedamd must be given: one of constant"),
+    # what does not fit together
+    (changed(process__p=[0.5, 0.5]), "process must be one with the problem's 3 clients"),
+    (changed(process__p=[0.5, 0.5, 1.5]), r"p must be in \(0, 1\]"),
+    (
+        changed(process={"name": "uniform-subset", "cohort_size": 4}),
+        "cohort_size must be at most the number of clients, 3",
+    ),
+    (changed(selection={"name": "uniform", "size": 4}), "size must be at most the number of clients, 3"),
+    (changed(selection={"name": "always", "clients": [3]}), "clients must be below the number of clients, 3"),
+    (changed(selection={"name": "least_recently_used", "size": 2}), 'counts every client\'s "age"'),
+    (
+        changed(
+            selection={"name": "snapshot", "size": 2, "otherwise": "all_available", "probability": 0.5, "strength": 1}
+        ),
+        "selection.strength must be 0",
+    ),
+    (
+        changed(weighting="known_rates", selection={"name": "uniform", "size": 2}),
+        "rates of participation are not known",
+    ),
+    (changed(process={"name": "recorded.from_matrix", "matrix": [[1, 0, 1]]}), "rounds must be at most the 1 rounds"),
+    (changed(problem__centre=[1, 2]), "curvature and centre"),
+    (changed(problem__noise={"kind": "gausian", "std": 1}), "noise must be one of"),
+    (changed(problem__noise=1), "noise must be a table"),
+    (changed(start=[0, 1]), "start must be a number, or 1 numbers"),
+    (changed(record={"what": ["gap"]}), r"record.what must be one of .*; got 'gap'"),
+    (changed(record={"what": ["weight_error"]}, selection={"name": "uniform", "size": 2}), "rates are not known"),
+    (changed(problem={"name": "linear", "slopes": [1, 1, 1]}, record={"what": ["objective_gap"]}), "no known minimum"),
+    (changed(algorithm__local_lr=0.6), r"local_lr must be at most 0.5 = 2 / smoothness on this problem"),
+    (
+        changed(algorithm__local_lr=1e300, algorithm__local_steps=1),
+        "round 0: the update of client .* is no longer finite",
+    ),
+]
+
+
+@pytest.mark.parametrize(("content", "says"), BAD, ids=[says[:40] for _, says in BAD])
+def test_whatever_is_wrong_is_one_sentence_before_anything_runs(content, says):
+    with pytest.raises(InputError, match=says) as caught:
+        preflight.check(parse(content))
+    assert "\n" not in str(caught.value)
