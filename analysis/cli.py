@@ -62,10 +62,12 @@ def list_claims(
 ) -> None:
     """List the claims with their recorded verdicts."""
     from fltheory.errors import InputError
+    from fltheory.ledger import ledger
     from fltheory.verdicts import VERDICTS, recorded
 
-    entries = recorded()
-    papers = sorted({id_.partition(".")[0] for id_ in entries})
+    known = recorded()
+    entries = {id_: known.get(id_) or {"title": c.title, "verdict": "not recorded"} for id_, c in ledger.items()}
+    papers = sorted(ledger.papers)
     if paper is not None and paper not in papers:
         raise InputError("--paper", paper, f"one of {', '.join(papers)}{_did_you_mean(paper, papers)}")
     if verdict is not None and verdict not in VERDICTS:
@@ -110,16 +112,17 @@ def verify(
     """Check the claims and hold the verdicts against the recorded ones."""
     _one_thread_a_process()
     from analysis import verify as v
+    from analysis.files import require_writable, write_text
 
     claims = v.select(names or [])
     if record:
         v.require_checkout(Path.cwd())
     if json_file is not None:
-        v.require_writable(json_file)
+        require_writable(json_file)
     results = _with_progress(v.run(claims, depth.value, workers), len(claims))
     _print_results(results)
     if json_file is not None:
-        v.write_text(json_file, v.to_json(results))
+        write_text(json_file, v.to_json(results))
     crashed = [r for r in results if r.crash]
     for result in crashed:
         print(f"\n{result.claim.id}: a check crashed\n{result.crash}", file=sys.stderr)
@@ -127,7 +130,7 @@ def verify(
         v.record(results, Path.cwd())
         print("recorded in fltheory/data/verdicts.json and docs/verdicts.md")
     different = v.differences(results)
-    for line in different:
+    for line in different or v.stale(claims):
         print(line, file=sys.stderr)
     if not names:
         _show_phone_activity()
@@ -146,10 +149,12 @@ def weights(
 ) -> None:
     """Fit rates to a participation log and give FedAU's weights with their exact error."""
     _one_thread_a_process()
+    from analysis.files import require_writable
     from analysis.traces import read_log
     from analysis.weights_report import plot, weights_report
     from fltheory.errors import cutoff as valid_cutoff
 
+    require_writable(out)
     who: int | Path | None = None if clients is None else int(clients) if clients.isdigit() else Path(clients)
     limit = valid_cutoff("--cutoff", float(cutoff) if _is_number(cutoff) else cutoff)
     found = read_log(log, clients=who, rounds=rounds, round_length=round_length)
@@ -337,8 +342,12 @@ def _print_results(results: list[Result]) -> None:
 def _show_phone_activity() -> None:
     """The real log, apart from the verdicts and only when it was fetched."""
     from sims.data import is_fetched, path
+    from sims.data import verify as verify_data
 
     if not is_fetched("phone-activity"):
+        return
+    if not verify_data("phone-activity"):
+        print("phone-activity is damaged: run `fltheory data fetch phone-activity`", file=sys.stderr)
         return
     from analysis.traces import read_log
     from analysis.weights_report import weights_report

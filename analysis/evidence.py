@@ -77,7 +77,9 @@ class Tally:
             self.witness = {**where, "left": left, "right": right}
 
     def evidence(self, good: Verdict, method: str, summary: str, *, domain: str, ratio: bool = False) -> Evidence:
-        """`good` if no case violated the claim, else `refuted` with the first violation."""
+        """`good` if no case violated the claim, `refuted` with the first violation, `not checked` without any case."""
+        if not self.cases:
+            return Evidence("not checked", method, "no case was decided", domain)
         if self.witness:
             return Evidence(
                 "refuted",
@@ -98,7 +100,7 @@ def conditional(
     `refuted` if it fails even with the hypothesis, `exact` if it never fails, `conditional` if it fails as
     stated and holds with the hypothesis in every case.
     """
-    if with_hypothesis.witness:
+    if with_hypothesis.witness or not with_hypothesis.cases:
         return with_hypothesis.evidence("exact", method, "", domain=domain)
     cases = as_stated.cases + with_hypothesis.cases
     if not as_stated.witness:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import time
 import traceback
 from collections.abc import Iterator, Sequence
@@ -16,6 +14,7 @@ import joblib
 
 from analysis.checks import Check, Depth, Mutant, all_checks
 from analysis.evidence import Evidence
+from analysis.files import write_text
 from fltheory.errors import InputError
 from fltheory.ledger import Claim, ledger, unknown_claim
 from fltheory.verdicts import MEANING, VERDICTS, Verdict, headline, recorded
@@ -103,23 +102,21 @@ def _run_by_id(claim_id: str, depth: Depth) -> Result:
 
 
 def differences(results: Sequence[Result]) -> list[str]:
-    """One line for every verdict that is not the recorded one."""
+    """One line for every verdict that is not the recorded one; claims that nobody recorded, such as those of another
+    package, cannot differ."""
     known = recorded()
-    lines = []
-    for result in results:
-        entry = known.get(result.claim.id)
-        before = entry["verdict"] if entry else "nothing"
-        if before != result.verdict:
-            lines.append(f"{result.claim.id}: recorded {before}, now {result.verdict}")
-    return lines
+    return [
+        f"{r.claim.id}: recorded {known[r.claim.id]['verdict']}, now {r.verdict}"
+        for r in results
+        if r.claim.id in known and known[r.claim.id]["verdict"] != r.verdict
+    ]
 
 
-def stale() -> list[str]:
-    """One line for every recorded entry whose claim or checks have changed since, and every missing one."""
-    known, checks = recorded(), all_checks()
-    lines = [f"{id_}: recorded, but no such claim" for id_ in known if id_ not in ledger]
-    for id_, claim in ledger.items():
-        entry = known.get(id_)
+def stale(claims: Sequence[Claim]) -> list[str]:
+    """One line for every claim that is not recorded, or has changed since it was, or whose checks have."""
+    known, checks, lines = recorded(), all_checks(), []
+    for claim in claims:
+        id_, entry = claim.id, known.get(claim.id)
         if entry is None:
             lines.append(f"{id_}: not recorded")
         elif entry["claim_sha256"] != claim.digest:
@@ -133,29 +130,6 @@ def caught(check: Check, mutant: Mutant, depth: Depth = "quick") -> tuple[Verdic
     """(verdict of the claim, verdict of the falsified claim); the mutant is caught if they differ."""
     claim = ledger[check.claim_id]
     return check.function(claim, depth).verdict, check.function(mutant.apply(claim), depth).verdict
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write under a temporary name, then rename: a reader never sees half a file."""
-    name = _new_file_beside(path)
-    name.write_text(text, encoding="utf-8")
-    name.chmod(0o644)
-    os.replace(name, path)
-
-
-def require_writable(path: Path) -> None:
-    """Raise InputError unless a file can be written there: before the work, not after it."""
-    _new_file_beside(path).unlink()
-
-
-def _new_file_beside(path: Path) -> Path:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise InputError("output file", str(path), f"a path that can be written ({error.strerror})") from None
-    os.close(handle)
-    return Path(name)
 
 
 def to_json(results: Sequence[Result]) -> str:

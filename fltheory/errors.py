@@ -16,6 +16,16 @@ class InputError(ValueError):
         self.argument, self.value, self.allowed = argument, value, allowed
         super().__init__(f"{argument} must be {allowed}; got {_shown(value)}")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args, self.__dict__)  # so that it comes back from a worker as it was
+
+
+def _restored(kind: type[InputError], arguments: tuple[Any, ...], state: dict[str, Any]) -> InputError:
+    error = kind.__new__(kind)
+    error.args = arguments
+    error.__dict__.update(state)
+    return error
+
 
 def _shown(value: object) -> str:
     text = np.array2string(value, threshold=6) if isinstance(value, np.ndarray) else repr(value)

@@ -48,7 +48,7 @@ class Bound:
         return sympy.lambdify(self._arguments, self.rhs, "scipy")
 
     def at(self, constants: Constants | None = None, **values: float) -> float:
-        """The value of the right-hand side.
+        """The value of the right-hand side; whether the claim's conditions hold there is not its business.
 
         Takes a `Constants` object, which may know more names than this bound needs, or names directly.
         Raises InputError for an unknown name, a missing one, or a value outside its domain.
@@ -208,6 +208,10 @@ class Ledger(Mapping[str, Claim]):
 
     def __getitem__(self, id_: str) -> Claim:
         claim = self._claims.get(self._aliases.get(id_, id_))
+        if claim is None and id_ in self.papers:
+            raise UnknownClaim(
+                "claim id", id_, f"the id of a claim, not of a paper (see `fltheory list --paper {id_}`)"
+            )
         if claim is None:
             raise unknown_claim(id_, [*self._claims, *self._aliases])
         return claim

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -84,8 +85,16 @@ class Check:
         return self.function.__name__
 
     def digest(self) -> str:
-        """SHA-256 of its source; evidence of another digest is stale."""
-        return hashlib.sha256(inspect.getsource(self.function).encode()).hexdigest()
+        """SHA-256 of its module and of the checking code that the module uses; other evidence is stale."""
+        module = sys.modules[self.function.__module__]
+        room = module.__name__.partition(".")[0]
+        used = {module.__name__}
+        for value in vars(module).values():
+            name = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
+            if isinstance(name, str) and name.partition(".")[0] in (room, "analysis"):
+                used.add(name)
+        sources = [inspect.getsource(sys.modules[name]) for name in sorted(used)]
+        return hashlib.sha256("".join([self.name, *sources]).encode()).hexdigest()
 
 
 class CheckBook:

@@ -9,6 +9,8 @@ from typing import Any
 import sympy
 from sympy import Rational
 
+from fltheory.ledger import Claim
+
 # The exact law is accurate to 1e-12 relative; a bound may be missed by that much and no more.
 SLACK = 1e-11
 
@@ -18,6 +20,14 @@ def at(expression: Any, **values: Any) -> Fraction:
     known = {s: values[s.name] for s in expression.free_symbols}
     value = expression.subs({s: sympy.oo if v == math.inf else Rational(v) for s, v in known.items()})
     return Fraction(int(value.p), int(value.q))
+
+
+def admitted(claim: Claim, **values: Any) -> bool:
+    """Whether the claim states its conclusion there: all its conditions hold, compared exactly."""
+    return all(
+        bool(condition.subs({s: Rational(values[s.name]) for s in condition.free_symbols}))
+        for condition in claim.conditions.values()
+    )
 
 
 def rational_sample(residual: Any) -> Any:

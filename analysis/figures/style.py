@@ -13,7 +13,7 @@ from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from analysis.verify import write_text
+from analysis.files import new_file_beside, write_text
 from fltheory.errors import InputError
 
 BLACK, BLUE, ORANGE, GREEN, PURPLE, GREY = "#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#777777"
@@ -43,16 +43,15 @@ def new_figure(height: float) -> Figure:
 
 def save(figure: Figure, path: Path) -> Path:
     """Write a PNG under a temporary name, then rename. Raises InputError if the path cannot be written."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial = new_file_beside(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(partial, format="png")
+        partial.chmod(0o644)
         os.replace(partial, path)
     except OSError as error:
         raise InputError("output file", str(path), f"a path that can be written ({error.strerror})") from None
     finally:
-        if partial.parent.is_dir():
-            partial.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
     return path
 
 

@@ -150,4 +150,5 @@ def weight_pmf(chain: Chain, cutoff: float, t: int) -> tuple[FloatArray, FloatAr
     # Equal quotients round to equal floats, and up to t = 6e7 different ones to different floats.
     support, which = np.unique(np.concatenate(values), return_inverse=True)
     masses = np.bincount(which, np.concatenate(probabilities), minlength=support.size)
-    return support, masses / masses.sum()
+    possible = masses > 0
+    return support[possible], masses[possible] / masses.sum()

@@ -7,7 +7,6 @@ keeps those that are there.
 
 from __future__ import annotations
 
-import copyreg
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,9 +23,6 @@ from fltheory.streams import stream
 
 Result = dict[str, npt.NDArray[Any]]
 Task = Callable[[int, np.random.Generator], Mapping[str, npt.ArrayLike]]
-
-# An InputError raised by a task in a worker arrives as what it is (by default its message is its only argument).
-copyreg.pickle(InputError, lambda error: (InputError, (error.argument, error.value, error.allowed)))
 
 
 def run(

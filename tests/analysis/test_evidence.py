@@ -74,3 +74,8 @@ def test_algebra_refutes_only_with_a_number() -> None:
 def test_evidence_is_plain_json() -> None:
     found = Evidence("exact", "m", "s", cases=3, largest=1 / 3, witness={"p": Fraction(1, 3), "K": 2})
     assert json.loads(json.dumps(found.to_json()))["witness"] == {"p": "1/3", "K": 2}
+
+
+def test_nothing_decided_is_not_checked() -> None:
+    assert Tally().evidence("exact", "m", "s", domain="d").verdict == "not checked"
+    assert conditional(tally((3, 2)), Tally(), "h", "m", "s", domain="d").verdict == "not checked"

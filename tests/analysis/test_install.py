@@ -95,8 +95,11 @@ def test_a_foreign_package_adds_a_claim_and_a_process(foreign_package: Path) -> 
     )
     assert "mypaper.thm1" in done.stdout, done.stderr
     assert "1 exact" in done.stdout
-    assert done.returncode == 1  # nothing is recorded for it
-    assert "recorded nothing, now exact" in done.stderr
+    assert done.returncode == 0
+    assert "mypaper.thm1: not recorded" in done.stderr
+    listed = _run([COMMAND, "list", "--paper", "mypaper"], env=environment)
+    assert "mypaper.thm1" in listed
+    assert "not recorded" in listed
     code = (
         "from fltheory.participation import families\n"
         "process = families()['mine'](0.25)\n"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 
 import pytest
 
 from analysis import verify as v
-from analysis.checks import Check, times
+from analysis.checks import Check, all_checks, times
 from analysis.evidence import Evidence
 from fltheory.errors import InputError
 from fltheory.ledger import ledger
@@ -18,7 +19,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_recorded_verdicts_are_not_stale() -> None:
-    assert v.stale() == []
+    assert v.stale(v.select([])) == []
+    assert set(recorded()) == set(ledger)
     assert (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8") == v.page(recorded())
 
 
@@ -77,14 +79,14 @@ def test_a_verdict_that_differs_is_named() -> None:
     assert v.differences([result]) == ["fedau.facts: recorded exact, now refuted"]
 
 
-def test_files_are_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = tmp_path / "a.json"
-    v.write_text(target, "old")
+def test_evidence_is_stale_when_a_helper_of_its_check_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    (check,) = all_checks()["fedau.thm3"]
+    before, read = check.digest(), inspect.getsource
 
-    def dies(*_: object) -> None:
-        raise KeyboardInterrupt
+    def edited(thing: object) -> str:
+        changed = "GRID_RATES = (1.0,)" if getattr(thing, "__name__", "").endswith("theorem3") else ""
+        return read(thing) + changed  # type: ignore[arg-type]
 
-    monkeypatch.setattr(v.os, "replace", dies)
-    with pytest.raises(KeyboardInterrupt):
-        v.write_text(target, "new")
-    assert target.read_text() == "old"
+    monkeypatch.setattr(inspect, "getsource", edited)
+    assert check.digest() != before
+    assert v.stale(v.select(["fedau.thm3"])) == ["fedau.thm3: its checks have changed"]

@@ -338,6 +338,7 @@ def test_mean_square_stability_is_not_stability_of_the_mean():
     assert exact.growth() == pytest.approx(F(5, 2))
     with pytest.raises(InputError, match=r"times 2\.5 a round"):
         exact.stationary()
+    assert exact.stationary_mean()["x"] == 0
 
 
 @pytest.mark.parametrize("kind", [F, float])

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import sympy
-from sympy import Rational
+from sympy import Rational, Symbol
 
 from analysis.checks import CheckBook, Depth, mutate, put, times
 from analysis.checks.tools import SLACK
@@ -56,13 +56,27 @@ CUTOFF_MUTANTS = [
 ]
 
 
-@checks(fedau.lemB71, mutants=[times("bound", Rational(1, 20)), times("bound", 1 / T)])
+@checks(
+    fedau.lemB71,
+    mutants=[
+        times("bound", Rational(1, 20)),
+        times("bound", 1 / T),
+        times("published order", 1 / T),
+        times("published order", 1 / sympy.log(T)),
+    ],
+)
 def chosen_cutoff(claim: Claim, depth: Depth) -> Evidence:
     """The explicit bound on the grid; at p_min = 1 the formula for K gives 0, and R is 0 too."""
     found = _chosen(claim, depth)
     at_one = Tally()
     for horizon in (2, 10, 1000):
         at_one.at_most(1, _cutoff(claim.formulas["cutoff"], 1.0, horizon) or 0, p_min=1, T=horizon, R=0)
+    # The hidden constant of O(.): what the explicit bound is of the published order for large T, at p_min = 1/3.
+    growth = (claim.bound.rhs / claim.formulas["published order"]).subs(min_rate, Rational(1, 3))  # type: ignore[union-attr]
+    x = Symbol("x", positive=True)
+    constant = sympy.limit(growth.subs(T, x), x, sympy.oo)
+    if not constant.is_finite:
+        return Evidence("not checked", "algebra", "the explicit bound is not of the published order")
     order = Bound("", claim.formulas["published order"])
     hidden = max(
         Bound("", claim.bound.rhs).at(min_rate=rate, rounds=1000) / order.at(min_rate=rate, rounds=1000)  # type: ignore[union-attr]

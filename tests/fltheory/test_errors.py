@@ -1,0 +1,43 @@
+"""Bad input: one sentence, which survives the way back from a worker process."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fltheory.errors import InputError, count, cutoff, probabilities
+from fltheory.ledger import unknown_claim
+
+
+@pytest.mark.parametrize("error", [InputError("p", 1.5, "in (0, 1]"), unknown_claim("fedau.thm33", ["fedau.thm3"])])
+def test_errors_survive_pickling(error: InputError) -> None:
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is type(error)
+    assert str(copy) == str(error)
+    assert (copy.argument, copy.value, copy.allowed) == (error.argument, error.value, error.allowed)
+
+
+@pytest.mark.parametrize("value", [0, -0.1, 1.1, math.nan, math.inf, "0.5", True, None, [0.5, math.nan], [[0.1], [2]]])
+def test_what_is_no_probability(value: Any) -> None:
+    with pytest.raises(InputError, match=r"^p must be .*\(0, 1\]"):
+        probabilities("p", value)
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, math.nan, math.inf, "3", True, None])
+def test_what_is_no_count(value: Any) -> None:
+    with pytest.raises(InputError, match="^rounds must be a whole number of at least 1"):
+        count("rounds", value)
+    if value != math.inf:
+        with pytest.raises(InputError, match="or infinity"):
+            cutoff("cutoff", value)
+
+
+def test_what_passes() -> None:
+    assert count("rounds", np.int64(3)) == 3
+    assert count("rounds", 3.0) == 3
+    assert cutoff("cutoff", math.inf) == math.inf
+    assert probabilities("p", [1, 0.5]).tolist() == [1, 0.5]
