@@ -94,9 +94,13 @@ def _compute(task: Task, purpose: str, seed: int, chunk: int) -> Result:
 def _save(folder: Path, chunk: int, result: Result) -> None:
     # Renaming is atomic, and the process id keeps a worker that outlives a killed run out of the next one's way.
     unfinished = folder / f"{chunk}.{os.getpid()}.tmp"
-    with unfinished.open("wb") as file:
-        np.savez(file, **result, sha256=_digest(folder, chunk, result))  # type: ignore[arg-type]
-    os.replace(unfinished, _file(folder, chunk))
+    try:
+        with unfinished.open("wb") as file:
+            np.savez(file, **result, sha256=_digest(folder, chunk, result))  # type: ignore[arg-type]
+        os.replace(unfinished, _file(folder, chunk))
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise InputError("store", str(folder), f"a folder that can be written ({error.strerror})") from None
 
 
 def _load(folder: Path, chunk: int) -> Result | None:

@@ -203,3 +203,12 @@ def test_killed_and_resumed_is_as_unbroken(tmp_path):
         assert np.array_equal(getattr(resumed, name), getattr(unbroken, name))
     assert len(chunk_files(tmp_path)) == 150
     assert {file: file.stat().st_mtime_ns for file in untouched} == untouched
+
+
+def test_a_chunk_that_cannot_be_stored_is_one_sentence(tmp_path):
+    results(chunks=1, store=tmp_path)
+    (folder,) = [path for path in tmp_path.iterdir() if path.is_dir()]
+    (folder / "1.npz").mkdir()
+    with pytest.raises(InputError, match="store must be a folder that can be written"):
+        results(chunks=2, store=tmp_path)
+    assert sorted(path.name for path in folder.iterdir()) == ["0.npz", "1.npz"]
