@@ -20,7 +20,7 @@ from fltheory import errors
 from fltheory.errors import InputError, count, probabilities
 from fltheory.weights import FedAUWeights
 from sims.algorithms.protocol import Cohort, State
-from sims.arrays import Array
+from sims.arrays import Array, marked
 from sims.selection import Selection
 
 Outcome = tuple[Any, Cohort, Any]
@@ -28,7 +28,7 @@ Outcome = tuple[Any, Cohort, Any]
 
 @dataclass(frozen=True)
 class Scenario:
-    """A participation process with finitely many outcomes in a round; clients stand in the cohort by number.
+    """A participation process with finitely many outcomes in a round.
 
     start      state of the process before round 0 -> probability
     outcomes   (state of the process, discrete state of the algorithm) -> [(probability, cohort, next state)]; cohorts
@@ -80,7 +80,7 @@ def markov(enter: Sequence[Any], leave: Sequence[Any]) -> Scenario:
     """Independent two-state clients from a stationary start: P(off -> on) = enter, P(on -> off) = leave."""
     probabilities("enter", enter)
     probabilities("leave", leave, zero=True)
-    rates = [a / (a + b) for a, b in zip(enter, leave, strict=True)]
+    rates = [Fraction(1) * a / (a + b) for a, b in zip(enter, leave, strict=True)]
     start = {on: chance for chance, on in _independent(rates)}
 
     def outcomes(on: tuple[bool, ...], discrete: Mapping[str, Array]) -> list[Outcome]:
@@ -160,7 +160,7 @@ def selected(scenario: Scenario, selection: Selection) -> Scenario:
     def outcomes(process: Any, discrete: Mapping[str, Array]) -> list[Outcome]:
         state = State({}, dict(discrete))
         return [
-            (chance, selection(who.valid, state, {}, None)[0], then)
+            (chance, selection(_present(who), state, {}, None)[0], then)
             for chance, who, then in scenario.outcomes(process, discrete)
         ]
 
@@ -168,18 +168,20 @@ def selected(scenario: Scenario, selection: Selection) -> Scenario:
 
 
 def weighted(scenario: Scenario, weights: npt.ArrayLike | Callable[[Array], npt.ArrayLike]) -> Scenario:
-    """Aggregation weights, one a client, or as a function of who takes part, bool (n_clients,)."""
+    """Aggregation weights (n_clients,), or as a function of who takes part, bool (n_clients,)."""
 
     def outcomes(process: Any, discrete: Mapping[str, Array]) -> list[Outcome]:
-        now = scenario.outcomes(process, discrete)
-        return [(p, replace(who, weight=_objects(weights, who.valid)), then) for p, who, then in now]
+        return [
+            (chance, _weighing(who, weights(_present(who)) if callable(weights) else weights), then)
+            for chance, who, then in scenario.outcomes(process, discrete)
+        ]
 
     return replace(scenario, outcomes=outcomes)
 
 
-def average_participating(valid: Array) -> list[Fraction]:
+def average_participating(present: Array) -> list[Fraction]:
     """Weights N / |S|: with them `fedavg` averages over the participants."""
-    return [Fraction(len(valid), max(1, int(valid.sum())))] * len(valid)
+    return [Fraction(len(present), max(1, int(present.sum())))] * len(present)
 
 
 def fedau_weighted(scenario: Scenario, cutoff: float) -> Scenario:
@@ -197,10 +199,10 @@ def fedau_weighted(scenario: Scenario, cutoff: float) -> Scenario:
             if rounds:
                 estimator.load_state_dict({"rounds": rounds, "completed": completed, "open": unfinished})
             exact = [Fraction(weight).limit_denominator(rounds + 1) for weight in estimator.weights]
-            estimator.update(who.valid)
+            estimator.update(_present(who))
             after = {name: tuple(np.ravel(values).tolist()) for name, values in estimator.state_dict().items()}
             memory = (rounds + 1, after["completed"], after["open"])
-            yield chance, replace(who, weight=np.array(exact, dtype=object)), (then, memory)
+            yield chance, _weighing(who, exact), (then, memory)
 
     start = {(process, (0, (), ())): chance for process, chance in scenario.start.items()}
     return Scenario(start, lambda *state: list(outcomes(*state)))
@@ -222,6 +224,14 @@ def _following(outcomes: Sequence[Outcome]) -> dict[Any, Any]:
     return following
 
 
-def _objects(weights: npt.ArrayLike | Callable[[Array], npt.ArrayLike], valid: Array) -> Array:
-    values = weights(valid) if callable(weights) else weights
-    return np.array(values, dtype=object)
+def _present(who: Cohort) -> Array:
+    """Who takes part, bool (n_clients,)."""
+    return marked(who.clients, who.valid, who.n_clients)
+
+
+def _weighing(who: Cohort, weights: Any) -> Cohort:
+    """The cohort with weights, given one a client."""
+    values = np.array(weights, dtype=object)
+    if values.shape != (who.n_clients,):
+        raise InputError("weights", weights, f"{who.n_clients} numbers, one a client")
+    return replace(who, weight=values[who.clients])

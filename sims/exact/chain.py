@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,15 +42,13 @@ class Chain:
 
     start   joint state -> E[(1, s)(1, s)'; that state] at the beginning, where it is not zero
 
-    Raises InputError unless, wherever it starts, the chain ends up in one and the same set of joint states.
+    What concerns the long run raises InputError unless the chain always ends up in one and the same set of states.
     """
 
     def __init__(self, moves: Sequence[Move], start: Mapping[int, Array]) -> None:
         self._moves, self._start = moves, start
         self._like = next(iter(start.values()))
-        n_states = 1 + max(move.source for move in moves)
-        self._reach = self._reached(n_states)
-        self._recurrent = self._last(n_states)
+        self._reach = self._reached(1 + max(move.source for move in moves))
 
     def stationary(self) -> dict[int, Array]:
         """E[(1, s)(1, s)'; joint state] in the long run, averaged over the period if the chain has one.
@@ -138,8 +137,10 @@ class Chain:
                     pending.append((move.target, matrix @ new, float((np.abs(matrix) @ np.abs(new)).max())))
         return spans
 
-    def _last(self, n_states: int) -> list[int]:
+    @cached_property
+    def _recurrent(self) -> list[int]:
         """The joint states that the chain ends up in."""
+        n_states = len(self._reach)
         edges = [move.source for move in self._moves], [move.target for move in self._moves]
         graph = coo_array((np.ones(len(self._moves)), edges), shape=(n_states, n_states))
         count, component = connected_components(graph, connection="strong")
@@ -157,24 +158,23 @@ class Chain:
 
     def _operator(self, states: Sequence[int]) -> tuple[Array, Array]:
         """The matrix of a round on the flattened moments of these joint states, and the order (0, 1, 2) of each."""
-        sizes = [len(self._reach[k].pivots) for k in states]
-        entries = [np.triu_indices(size) for size in sizes]
-        place = dict(zip(states, np.cumsum([0, *(len(rows) for rows, _ in entries)])[:-1], strict=True))
-        order = np.concatenate([(rows > 0).astype(int) + (columns > 0) for rows, columns in entries])
+        entries = {k: np.triu_indices(len(self._reach[k].pivots)) for k in states}
+        first = np.cumsum([0, *(len(rows) for rows, _ in entries.values())]).tolist()
+        place = {k: slice(first[i], first[i + 1]) for i, k in enumerate(states)}
+        order = np.concatenate([(rows > 0).astype(int) + (columns > 0) for rows, columns in entries.values()])
         operator = np.zeros_like(self._like, shape=(len(order), len(order)))
         for move in self._moves:
             if move.source in place and move.target in place:
-                source, target = states.index(move.source), states.index(move.target)
                 ahead = self._reach[move.target].pivots
                 matrix = (move.map.matrix @ self._reach[move.source].basis)[ahead]
                 noise = move.map.covariance[np.ix_(ahead, ahead)]
-                rows = slice(place[move.target], place[move.target] + len(entries[target][0]))
-                for offset, (a, b) in enumerate(zip(*entries[source], strict=True)):
+                columns = range(first[-1])[place[move.source]]
+                for column, (a, b) in zip(columns, zip(*entries[move.source], strict=True), strict=True):
                     image = np.multiply.outer(matrix[:, a], matrix[:, b])
                     image = image if a == b else image + image.T
                     if b == 0:
                         image = image + noise
-                    operator[rows, place[move.source] + offset] += move.probability * image[entries[target]]
+                    operator[place[move.target], column] += move.probability * image[entries[move.target]]
         return operator, order
 
     def _coordinates(self, table: Array, state: int) -> Array:
@@ -217,7 +217,7 @@ def positive_definite(matrix: Array) -> bool:
     """Whether a symmetric matrix is positive definite, by elimination without exchanges: all pivots are positive."""
     left = matrix
     while left.size:
-        if left[0, 0] <= 0:
+        if not left[0, 0] > 0:  # so that NaN is not
             return False
         left = left[1:, 1:] - np.multiply.outer(left[1:, 0], left[0, 1:]) / left[0, 0]
     return True

@@ -27,6 +27,8 @@ def paths(setting: Setting, scenario: Scenario, rounds: int) -> Iterator[tuple[A
             continue
         last = states[-1]
         for chance, cohort, following in scenario.outcomes(process, _unbatched(last).discrete):
+            if not chance:
+                continue
             work = setting.work(last, cohort)
             for share, draws in all_draws(setting.noise, cohort, work):
                 after = setting.round(last, cohort, draws)

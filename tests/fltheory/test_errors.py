@@ -29,7 +29,7 @@ def test_what_is_no_probability(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, math.nan, math.inf, "3", True, None])
 def test_what_is_no_count(value: Any) -> None:
-    with pytest.raises(InputError, match="^rounds must be a whole number of at least 1"):
+    with pytest.raises(InputError, match=r"^rounds must be a whole number of at least 1"):
         count("rounds", value)
     if value != math.inf:
         with pytest.raises(InputError, match="or infinity"):

@@ -17,7 +17,7 @@ from fltheory.weights import exact_weight_law, fedau_weights
 from sims.algorithms import amplified, fedavg, fedlaavg, fedprox
 from sims.algorithms.protocol import Cohort
 from sims.exact import Engine, Setting, paths, run
-from sims.problems.base import Draws, full_gradient
+from sims.problems.base import Draws
 from sims.problems.local import local_update
 from sims.problems.quadratic import DiagonalQuadratic, example_1
 from sims.scenarios import (
@@ -29,7 +29,7 @@ from sims.scenarios import (
 )
 from tests.sims.digits import digits
 
-ONE, TWO, BOTH = [True, False], [False, True], [True, True]
+ONE, TWO = [True, False], [False, True]
 
 
 def averaging(scenario):

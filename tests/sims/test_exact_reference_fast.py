@@ -106,6 +106,14 @@ def test_ratio_to_the_bound_along_the_step_of_corollary_1():
         assert digits(value / bound, given)
 
 
+def test_first_violation_along_the_step_of_corollary_1():
+    above = []
+    for rounds in (337_736, 337_737):
+        lr = rounds**-0.5
+        above.append(over_rounds_from_1(fast(coin(0.5, 1), lr, 10.0), rounds) - 200 / (rounds * lr) - 90 * lr**2)
+    assert above[0] < 0 < above[1]
+
+
 def test_realistic_size():
     """M = 100, half of them each, m = n = 10, K = 5, noise of variance 1; what counts of a subset is how many are +."""
     chances = [F(math.comb(50, k) * math.comb(50, 10 - k), math.comb(100, 10)) for k in range(11)]
