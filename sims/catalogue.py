@@ -58,13 +58,14 @@ def with_defaults(experiment: Mapping[str, Any], weighting: Named) -> dict[str, 
     """
     filled = dict(experiment)
     filled["problem"] = _filled("problem", problems, experiment["problem"])
+    n_clients = make(**_spread(filled["problem"])).n_clients
     filled["process"] = _filled("process", _processes(), experiment["process"], implied=frozenset({"n_clients"}))
     hypers = {name: algorithm.hyper for name, algorithm in algorithms().items()}
     own: dict[str, Makers] = {"weighting": RULES, "selection": SELECTIONS, "roles": ROLES, "schedule": SCHEDULES}
     filled["algorithm"] = []
     for contestant in experiment["algorithm"]:
         hyper = _filled("algorithm", hypers, {k: v for k, v in contestant.items() if k not in {*own, "label"}})
-        wanted = _wanted(algorithms()[hyper["name"]], _made("algorithm", hypers, hyper))
+        wanted = _wanted(algorithms()[hyper["name"]], _made("algorithm", hypers, hyper), n_clients)
         parts = {"weighting": weighting, **{what: contestant[what] for what in own if contestant[what]}}
         for what in ("weighting", "roles"):
             if what not in wanted:
@@ -81,10 +82,10 @@ def with_defaults(experiment: Mapping[str, Any], weighting: Named) -> dict[str, 
     return filled
 
 
-def _wanted(algorithm: Algorithm, hyper: Any) -> set[str]:
+def _wanted(algorithm: Algorithm, hyper: Any, n_clients: int) -> set[str]:
     """Which of weighting and roles an algorithm looks at: one of its first rounds, with one client, fails without."""
-    state = algorithm.init(hyper, np.zeros((1, 1)), 1)
-    cohort = Cohort(np.zeros((1, 1), dtype=np.int64), np.ones((1, 1), dtype=np.bool_), 1)
+    state = algorithm.init(hyper, np.zeros((1, 1)), n_clients)
+    cohort = Cohort(np.zeros((1, 1), dtype=np.int64), np.ones((1, 1), dtype=np.bool_), n_clients)
     cohort = replace(cohort, weight=np.ones((1, 1)), role=np.ones((1, 1), dtype=np.int64))
     local = Local(np.zeros((1, 1, 1)), np.zeros((1, 1, 1)))
     wanted = set()

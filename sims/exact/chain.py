@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -57,7 +56,7 @@ class Chain:
         X = I + L(I) + L(L(I)) + ... is finite, hence X = I + L(X) has a positive definite solution, if and only if
         they settle (L maps positive matrices to positive ones); X is solved for along with the moments.
         """
-        states = self._recurrent
+        states = self._states()
         operator, order = self._operator(states)
         second, known = np.flatnonzero(order == 2), np.flatnonzero(order < 2)
         identities = {k: unit_vectors(len(self._reach[k].pivots), self._like) for k in states}
@@ -77,7 +76,7 @@ class Chain:
 
         Raises InputError if it does not, by the spectral radius of its map, in floats.
         """
-        states = self._recurrent
+        states = self._states()
         operator, order = self._operator(states)
         if self.growth(1) >= 1 - _ROUNDING:
             raise self._unsettled(1)
@@ -101,7 +100,7 @@ class Chain:
 
         By repeated squaring: log2(rounds) products of matrices.
         """
-        states = list(range(len(self._reach)))
+        states = range(len(self._reach))
         power, _ = self._operator(states)
         start = {k: self._coordinates(self._start.get(k, 0 * self._like), k) for k in states}
         last = self._flatten(start, states)
@@ -115,7 +114,7 @@ class Chain:
 
     def growth(self, degree: int) -> float:
         """Factor by which moments of order 1 or 2 grow in a round in the long run: the spectral radius of their map."""
-        operator, order = self._operator(self._recurrent)
+        operator, order = self._operator(range(len(self._reach)))
         these = np.flatnonzero(order == degree)
         block = operator[np.ix_(these, these)].astype(np.float64)
         return float(np.abs(np.linalg.eigvals(block)).max(initial=0))
@@ -137,22 +136,16 @@ class Chain:
                     pending.append((move.target, matrix @ new, float((np.abs(matrix) @ np.abs(new)).max())))
         return spans
 
-    @cached_property
-    def _recurrent(self) -> list[int]:
-        """The joint states that the chain ends up in."""
-        n_states = len(self._reach)
+    def _states(self) -> Sequence[int]:
+        """All joint states, those it leaves for ever too: moments may not settle because of how they grow there."""
         edges = [move.source for move in self._moves], [move.target for move in self._moves]
-        graph = coo_array((np.ones(len(self._moves)), edges), shape=(n_states, n_states))
+        graph = coo_array((np.ones(len(self._moves)), edges), shape=(len(self._reach), len(self._reach)))
         count, component = connected_components(graph, connection="strong")
-        leaves = {
-            int(component[move.source]) for move in self._moves if component[move.source] != component[move.target]
-        }
-        closed = set(range(count)) - leaves
-        if len(closed) > 1:
-            raise InputError(
-                "scenario", f"{len(closed)} sets of states without a way out", "one with a single long run"
-            )
-        return np.flatnonzero(component == closed.pop()).tolist()
+        left = {component[move.source] for move in self._moves if component[move.source] != component[move.target]}
+        if len(left) < count - 1:
+            ends = f"{count - len(left)} sets of states to end up in"
+            raise InputError("scenario", ends, "one with a single long run")
+        return range(len(self._reach))
 
     # ---- the linear operator on moments ------------------------------------------------------------------
 

@@ -111,6 +111,17 @@ def test_averages_over_samples_have_less_variance():
     assert [m.covariance("x")[0, 0] / found[0].covariance("x")[0, 0] for m in found] == [1, F(1, 2), F(1, 6)]
 
 
+def test_minibatches_are_drawn_from_the_data():
+    """Two samples with replacement halve the variance of one."""
+    problem, everyone = LeastSquares([[[1], [2]]], [[0, 1]], batch=1), np.arange(1)
+    alone = weighted(schedule([[True]]), [1])
+    for batch in (1, 2, 3):
+        one = setting("minibatch_sgd", problem, batch=batch)
+        after = list(Engine(one, alone).moments(1))[1]
+        variance = problem.noise_variance(one.x0[None, :], everyone)[0] / batch
+        assert after.covariance("x")[0, 0] == one.hyper.global_lr**2 * variance > 0
+
+
 def test_several_parameters_and_quadratic_functions():
     problem = DiagonalQuadratic([[1, 2], [3, 1]], [[0, 1], [2, -1]])
     one, scenario = setting("scaffold_2", problem, ("1/2", -1)), bernoulli([F(1, 3), F(1, 2)])
@@ -184,6 +195,8 @@ def test_memory_of_clients_that_never_come_again_stays():
     moments = Engine(one, scenario).stationary()
     assert (moments.mean("latest")[1] == left).all()
     assert (moments.mean("latest")[0] == -left).all()  # the model comes to rest
+    (fixed,) = Engine(one, in_turn(schedule([[True, True]]), 1, schedule([[True, False]]))).limit_cycle()
+    assert (fixed.first == moments.first).all()
 
 
 def test_limit_cycle_repeats_itself_and_attracts():

@@ -15,7 +15,7 @@ from sims.exact import Engine, Setting, engine, paths, run
 from sims.problems.noise import Additive
 from sims.problems.quadratic import DiagonalQuadratic, example_1, linear
 from sims.problems.shifted import log_cosh
-from sims.scenarios import bernoulli, roles, schedule, selected, uniform_subsets, weighted
+from sims.scenarios import Scenario, bernoulli, roles, schedule, selected, uniform_subsets, weighted
 from sims.selection import least_recently_used
 from tests.sims.exact_cases import QUADRATIC, participation, setting
 
@@ -59,12 +59,26 @@ def test_refuses_what_does_not_settle(kind):
     with pytest.raises(InputError, match=r"settle .*times 1 a round"):
         Engine(walk, BOTH).stationary()
     divergent = Setting(fedavg.fedavg, QUADRATIC, fedavg.Hyper(step * 2), [kind(1)])
-    with pytest.raises(InputError, match=r"settle .*times 9 a round"):
+    with pytest.raises(InputError, match=r"settle .*order 2 times 9 a round"):
         Engine(divergent, BOTH).stationary()
+    with pytest.raises(InputError, match=r"settle .*order 1 times 3 a round"):
+        Engine(divergent, BOTH).stationary_mean()
     alternating = Setting(fedavg.fedavg, example_1(), fedavg.Hyper(step), zero)
     for rows in ([[True, False], [False, True]], [[True, False]]):  # drifts by -4 a period, jumps from 0 to 2 and back
         with pytest.raises(InputError, match="settle"):
             Engine(alternating, weighted(schedule(rows), [2, 2])).limit_cycle()
+
+
+def test_growth_before_the_long_run_counts():
+    """Rounds that multiply x by -3 go on with probability 1/2, then it is halved: E x^2 grows by 9/2 all the same."""
+    one = Setting(fedavg.fedavg, DiagonalQuadratic([4, F(1, 2)], 0), fedavg.Hyper(F(1)), [1])
+    wild, calm = (weighted(schedule([who]), [2, 2]).outcomes(0, {})[0][1] for who in ([True, False], [False, True]))
+    tossed = {"wild": [(F(1, 2), wild, "wild"), (F(1, 2), wild, "calm")], "calm": [(1, calm, "calm")]}
+    exact = Engine(one, Scenario({"wild": 1}, lambda process, discrete: tossed[process]))
+    before, after = list(exact.moments(9))[8:]
+    assert after.second[0, 0] > 4 * before.second[0, 0]
+    with pytest.raises(InputError, match=r"times 4\.5 a round"):
+        exact.stationary()
 
 
 def test_mean_square_stability_is_not_stability_of_the_mean():

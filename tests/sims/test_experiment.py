@@ -255,3 +255,19 @@ def test_whatever_is_wrong_is_one_sentence_before_anything_runs(content, says):
     with pytest.raises(InputError, match=says) as caught:
         preflight.check(parse(content))
     assert "\n" not in str(caught.value)
+
+
+def test_parameters_of_every_client_are_checked_against_the_problem():
+    """FedLaAvg's data weights: one a client of the problem, neither more nor fewer."""
+    table = {
+        "kind": "simulate",
+        "rounds": 5,
+        "replicates": 2,
+        "problem": {"name": "quadratic", "curvature": [1, 2], "centre": [0, 1]},
+        "process": {"name": "bernoulli", "p": 0.5},
+        "algorithm": [{"name": "fedlaavg", "local_lr": 0.1, "weights": [0.25, 0.75]}],
+    }
+    assert json.loads(parse(table).canonical)["algorithm"][0]["weights"] == [0.25, 0.75]
+    table["algorithm"][0]["weights"] = [0.2, 0.3, 0.5]
+    with pytest.raises(InputError, match="2 clients"):
+        parse(table)
