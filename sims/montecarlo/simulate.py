@@ -134,6 +134,6 @@ def _backend(backend: str, scheduler: str | None, workers: int) -> Iterator[None
         client = importlib.import_module("dask.distributed").Client
     except ImportError:
         raise InputError("backend", "dask", "installed first: pip install 'fltheory[cluster]'") from None
-    own = {} if scheduler else {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+    own = {} if scheduler else {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": ":0"}
     with client(scheduler, **own), joblib.parallel_config(backend="dask"):
         yield

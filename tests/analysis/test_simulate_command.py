@@ -333,6 +333,6 @@ def test_a_dask_cluster_of_two_processes_gives_the_same_bits(file, tmp_path):
 
     whole = quietly(file, tmp_path / "whole")
     assert quietly(file, tmp_path / "own", workers=2, backend="dask").sha256 == whole.sha256
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
         found = quietly(file, tmp_path / "given", backend="dask", scheduler=cluster.scheduler_address)
     assert found.sha256 == whole.sha256

@@ -60,7 +60,8 @@ QUADRATIC = DiagonalQuadratic([1, 3], [-1, 2])
 
 def setting(name, problem=QUADRATIC, x0=(F(1, 2),), **changes):
     algorithm, hyper = METHODS[name]
-    changes = {key: value for key, value in changes.items() if hasattr(hyper, key)}
+    if not hasattr(hyper, "local_steps"):
+        changes.pop("local_steps", None)
     return Setting(algorithm, problem, replace(hyper, **changes), list(x0))
 
 

@@ -95,14 +95,42 @@ def test_witness_takes_effect_in_the_algorithm():
     assert taken == [np.flatnonzero(row).tolist() for row in worst.participates]
 
 
-def test_replay_of_a_witness():
-    worst = worst_staleness(4, 2, 2)
-    ages = np.zeros(4, dtype=int)
+@pytest.mark.parametrize(("triple", "least"), [((4, 2, 2), 0), ((4, 2, 3), 2), ((4, 1, 2), 1), ((5, 2, 2), 2)])
+def test_replay_of_a_witness(triple, least):
+    clients, size, window = triple
+    worst = worst_staleness(*triple, least=least)
+    assert allowed(worst.available, window)
+    ages = np.zeros(clients, dtype=int)
     for available, chosen in zip(worst.available, worst.participates, strict=True):
-        sets = least_recently_used(ages.tolist(), tuple(np.flatnonzero(available).tolist()), 2)
+        sets = least_recently_used(ages.tolist(), tuple(np.flatnonzero(available).tolist()), size)
         assert tuple(np.flatnonzero(chosen).tolist()) in list(sets)
         ages = np.where(chosen, 0, ages + 1)
-    assert ages.max() == worst.staleness == 3
+    assert ages.max() == worst.staleness
+
+
+def test_staleness_over_all_ways_of_breaking_ties():
+    """Against going through them one by one, on random patterns."""
+    rng, differ = np.random.default_rng(0), 0
+    for _ in range(60):
+        pattern = rng.random((6, 4)) < 0.4
+        for size in (1, 2):
+            every = list(_by_each_choice(pattern, size))
+            assert staleness(pattern, size) == (min(every), max(every))
+            differ += min(every) < max(every)
+    assert differ > 10
+
+
+def _by_each_choice(pattern, size):
+    """The largest age for each way of breaking ties."""
+    pending = [(0, (0,) * pattern.shape[1], 0)]
+    while pending:
+        t, ages, most = pending.pop()
+        if t == len(pattern):
+            yield most
+            continue
+        for chosen in least_recently_used(ages, tuple(np.flatnonzero(pattern[t]).tolist()), size):
+            after = tuple(0 if n in chosen else age + 1 for n, age in enumerate(ages))
+            pending.append((t + 1, after, max(most, *after)))
 
 
 def skipping(ages, available, size):

@@ -81,6 +81,9 @@ def test_in_turn_and_snapshots():
     assert [rate(often, t) for t in range(1, 8)] == [[1, 1], [0, 1], [1, 0], [1, 1], [1, 0], [0, 1], [1, 1]]
     coins = snapshots(uniform_subsets(2, 1), schedule([ONE]), probability=F(1, 4))
     assert rate(coins, 3) == [F(7, 8), F(1, 8)]
+    # Time passes for the arbitrary rounds during a snapshot, and leaves them stationary.
+    moving = snapshots(schedule([BOTH]), markov([F(1, 3)] * 2, [F(1, 4), F(1, 2)]), interval=2)
+    assert [rate(moving, t) for t in (1, 2, 3, 4)] == [[1, 1], [F(4, 7), F(2, 5)]] * 2
     for wrong in ({}, {"interval": 2, "probability": 0.5}):
         with pytest.raises(InputError, match="one of them and not both"):
             snapshots(schedule([BOTH]), schedule([ONE]), **wrong)
