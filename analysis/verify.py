@@ -32,8 +32,8 @@ class Result:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of its evidences."""
-        return headline([e.verdict for e in self.evidence])
+        """The worst of its evidences; that units match says nothing about a statement's truth."""
+        return headline([e.verdict for e in self.evidence if (e.method, e.verdict) != ("units", "proved")])
 
     @property
     def key_evidence(self) -> Evidence | None:
@@ -53,8 +53,8 @@ class Result:
             "check_sha256": self.check_digests,
             "evidence": [e.to_json() for e in self.evidence],
         }
-        if not self.evidence:
-            entry["reason"] = claim.unchecked
+        if self.verdict == "not checked" and self.key_evidence is None:
+            entry["reason"] = claim.unchecked or "Only its units are checked"
         if claim.repaired_by:
             entry["repaired_by"] = claim.repaired_by
         return entry

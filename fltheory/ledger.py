@@ -20,6 +20,7 @@ from typing import Any, Literal
 import sympy
 
 from fltheory import plugins
+from fltheory.assumptions import Holding, Predicate
 from fltheory.errors import InputError
 from fltheory.symbols import UNITS, Constants
 from fltheory.units import ONE, Unit, unit_of
@@ -84,6 +85,8 @@ class Claim:
     bound       where it is a bound
     uses        ids of the statements it rests on
     repaired_by id of the statement to use instead, where one is known
+    gap         where the printed argument needs more, or what is printed differently elsewhere; said courteously
+    asks        for an assumption: what tells whether a problem (or a process) satisfies it, and with which constants
     aliases     older names, found by lookup
     unchecked   why there is no check, for what is not checked
     """
@@ -102,6 +105,8 @@ class Claim:
     bound: Bound | None = None
     uses: tuple[str, ...] = ()
     repaired_by: str = ""
+    gap: str = ""
+    asks: Predicate | None = None
     aliases: tuple[str, ...] = ()
     unchecked: str = ""
     letters: Mapping[str, str] = field(default_factory=dict)
@@ -125,6 +130,15 @@ class Claim:
             "unchecked": self.unchecked,
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def holds_for(self, subject: Any) -> Holding:
+        """Whether a problem (or a process) satisfies this assumption, and with which constants.
+
+        Raises InputError for a statement that is no assumption or that nothing can be asked about.
+        """
+        if self.asks is None:
+            raise InputError("claim", self.id, "an assumption that a problem can be asked for")
+        return self.asks(subject)
 
     def to_latex(self, expression: sympy.Basic) -> str:
         """`expression` in the letters of the paper."""

@@ -69,6 +69,13 @@ heterogeneity = quantity("heterogeneity", GRADIENT, ">= 0", "largest distance of
 initial_gap = quantity("initial_gap", LOSS, ">= 0", "objective at the start minus its minimum")
 local_lr = quantity("local_lr", PARAM**2 / LOSS, "> 0", "local step size")
 global_lr = quantity("global_lr", ONE, "> 0", "global step size")
+cohort_size = quantity("cohort_size", ONE, "whole number >= 1", "clients asked in a round")
+interval = quantity("interval", ONE, "whole number >= 1", "rounds from one amplification or snapshot to the next")
+window = quantity("window", ONE, "whole number >= 1", "rounds in which every client is available at least once")
+strong_convexity = quantity("strong_convexity", LOSS / PARAM**2, "> 0", "strong convexity of every local objective")
+polyak_lojasiewicz = quantity("polyak_lojasiewicz", LOSS / PARAM**2, "> 0", "mu in |grad f|^2 >= 2 mu (f - min f)")
+gradient_bound = quantity("gradient_bound", GRADIENT, ">= 0", "bound on the norm of (stochastic) local gradients")
+noise_smoothness = quantity("noise_smoothness", LOSS / PARAM**2, ">= 0", "mean-square Lipschitz constant of the noise")
 weight_square = quantity("weight_square", ONE, ">= 0", "largest over rounds of (1/n_clients) sum rate weight^2")
 
 

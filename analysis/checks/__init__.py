@@ -16,7 +16,9 @@ from typing import Any, Literal
 
 import sympy
 
+from analysis.domains import Domain
 from analysis.evidence import Evidence
+from analysis.trials import Point, Sides, Trial
 from fltheory import plugins
 from fltheory.errors import InputError
 from fltheory.ledger import Claim
@@ -35,7 +37,7 @@ class Mutant:
 
 
 def mutate(part: str, name: str, change: Callable[[Any], Any]) -> Mutant:
-    """Falsify one part of a claim: "bound", or the name of a formula.
+    """Falsify one part of a claim: "bound", or the name of a formula or of a condition.
 
     `change` gets the sympy expression and returns the falsified one.
     """
@@ -44,9 +46,22 @@ def mutate(part: str, name: str, change: Callable[[Any], Any]) -> Mutant:
         if part == "bound":
             assert claim.bound is not None
             return replace(claim, bound=replace(claim.bound, rhs=change(claim.bound.rhs)))
+        if part in claim.conditions:
+            return replace(claim, conditions={**claim.conditions, part: change(claim.conditions[part])})
         return replace(claim, formulas={**claim.formulas, part: change(claim.formulas[part])})
 
     return Mutant(f"{part}: {name}", apply)
+
+
+def without(condition: str) -> Mutant:
+    """A dropped condition."""
+
+    def apply(claim: Claim) -> Claim:
+        if condition not in claim.conditions:
+            raise InputError("condition", condition, f"one of {', '.join(claim.conditions)}")
+        return replace(claim, conditions={k: v for k, v in claim.conditions.items() if k != condition})
+
+    return Mutant(f"without condition {condition}", apply)
 
 
 def times(part: str, factor: Any) -> Mutant:
@@ -98,10 +113,14 @@ class Check:
 
 
 class CheckBook:
-    """The checks of one paper or topic; `@checks(claim, mutants=[...])` enters a function."""
+    """The checks of one paper or topic.
+
+    `@checks(claim, mutants=[...])` enters a check, `@checks.trial(claim, space)` a trial, on which checks may rest.
+    """
 
     def __init__(self, *topics: CheckBook) -> None:
         self.checks: list[Check] = [check for topic in topics for check in topic.checks]
+        self.trials: list[Trial] = [trial for topic in topics for trial in topic.trials]
 
     def __call__(self, claim: Claim, *, mutants: list[Mutant]) -> Callable[[CheckFunction], CheckFunction]:
         """Enter the decorated function as a check of `claim`. A check without a mutant is refused."""
@@ -114,6 +133,15 @@ class CheckBook:
 
         return enter
 
+    def trial(self, claim: Claim, space: Mapping[str, Domain]) -> Callable[[Callable[[Claim, Point], Sides]], Trial]:
+        """Enter the decorated function as a way to put `claim` to the test, and return the trial."""
+
+        def enter(evaluate: Callable[[Claim, Point], Sides]) -> Trial:
+            self.trials.append(Trial(claim.id, space, evaluate))
+            return self.trials[-1]
+
+        return enter
+
 
 def all_checks() -> Mapping[str, list[Check]]:
     """Claim id -> its checks, over all installed check books."""
@@ -121,4 +149,13 @@ def all_checks() -> Mapping[str, list[Check]]:
     for entry in plugins.entries("fltheory.checks").values():
         for check in plugins.load(entry).checks:
             found.setdefault(check.claim_id, []).append(check)
+    return found
+
+
+def all_trials() -> Mapping[str, list[Trial]]:
+    """Claim id -> its trials, over all installed check books."""
+    found: dict[str, list[Trial]] = {}
+    for entry in plugins.entries("fltheory.checks").values():
+        for trial in plugins.load(entry).trials:
+            found.setdefault(trial.claim_id, []).append(trial)
     return found

@@ -1,0 +1,102 @@
+"""The unit check, which every statement with a bound or conditions gets: is it homogeneous?
+
+Scaling the loss and the parameters changes every true statement into a true one, so all terms of a bound, and both
+sides of a condition, have one unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+
+from analysis.checks import Check, CheckBook, Depth, Mutant, mutate
+from analysis.evidence import Evidence
+from fltheory.ledger import Claim, Paper
+from fltheory.symbols import UNITS, smoothness
+from fltheory.units import UnitError, unit_of
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A statement that is known not to be homogeneous as printed.
+
+    mended      restores its units; the check must then pass
+    hypothesis  the reading under which it is meant (then it is conditional), or nothing (then it is inconsistent)
+    """
+
+    mended: Mutant
+    hypothesis: str = ""
+
+
+def unit_checks(paper: Paper, flagged: Mapping[str, Flag] | None = None) -> CheckBook:
+    """A unit check for every claim of the paper with a bound or conditions.
+
+    `flagged` names the claims (by full id) whose units do not match as printed. A claim that is flagged and turns
+    out homogeneous is judged proved, like any other.
+    """
+    book, flagged = CheckBook(), flagged or {}
+    for claim in paper.claims.values():
+        if claim.bound or claim.conditions:
+            book.checks.append(_check(claim, flagged.get(claim.id)))
+    return book
+
+
+def _check(claim: Claim, flag: Flag | None) -> Check:
+    hypothesis = flag.hypothesis if flag else ""
+
+    def homogeneous(claim: Claim, depth: Depth) -> Evidence:
+        return judged_by_units(claim, hypothesis)
+
+    mutants = [flag.mended] if flag else [*_falsified_bound(claim), *_falsified_conditions(claim)]
+    return Check(claim.id, homogeneous, tuple(mutants))
+
+
+def judged_by_units(claim: Claim, hypothesis: str = "") -> Evidence:
+    """Whether the bound has one unit, that of its left-hand side, and every condition has one on both sides."""
+    faults, statements = [], 0
+    if claim.bound:
+        statements += 1
+        faults += _faults("bound", claim.bound.rhs, claim.bound.unit)
+    for name, condition in claim.conditions.items():
+        if isinstance(condition, sympy.core.relational.Relational):
+            statements += 1
+            faults += _faults(f"condition {name!r}", sympy.Add(condition.lhs, condition.rhs, evaluate=False), None)
+    if not faults:
+        return Evidence("proved", "units", "Homogeneous in loss and parameter.", "all units", statements)
+    summary, witness = "; ".join(fault for fault, _ in faults), {k: v for _, part in faults for k, v in part.items()}
+    if hypothesis:
+        return Evidence(
+            "conditional", "units", f"Not homogeneous: {summary}", "", statements, None, hypothesis, witness
+        )
+    return Evidence("inconsistent", "units", f"Not homogeneous: {summary}", "", statements, witness=witness)
+
+
+def _faults(part: str, expression: Any, wanted: Any) -> list[tuple[str, dict[str, Any]]]:
+    try:
+        found = unit_of(expression, UNITS)
+    except UnitError as error:
+        fault = f"{part}: {error}"
+        return [(fault, {f"{part}, term": error.term, f"{part}, off by": str(error.factor)})]
+    if wanted is not None and found != wanted and not expression.is_zero:
+        return [(f"{part} has unit {found}, its left-hand side {wanted}", {f"{part}, off by": str(found / wanted)})]
+    return []
+
+
+def _falsified_bound(claim: Claim) -> list[Mutant]:
+    if claim.bound is None:
+        return []
+    return [
+        mutate("bound", "times a smoothness", lambda e: e * smoothness),
+        mutate("bound", "plus smoothness^7", lambda e: e + smoothness**7),
+    ]
+
+
+def _falsified_conditions(claim: Claim) -> list[Mutant]:
+    return [
+        mutate(name, "one side times a smoothness", lambda c: c.func(c.lhs, c.rhs * smoothness))
+        for name, condition in claim.conditions.items()
+        if isinstance(condition, sympy.core.relational.Relational) and not condition.rhs.is_zero
+    ]

@@ -1,0 +1,138 @@
+"""A trial of a claim: the space in which it can be put to the test, and both of its sides at a point of that space.
+
+Checks evaluate trials at declared points, `analysis.falsify` searches their spaces, witnesses replay them. A point
+names every coordinate; its real coordinates are floats while searching and Fractions in a witness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import sympy
+
+from analysis.domains import Domain
+from fltheory.errors import InputError
+from fltheory.ledger import Bound, Claim
+from fltheory.symbols import Constants
+
+Point = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Both sides of a claim at a point, and what its conditions and assumptions are judged by.
+
+    left, right   the claim says left <= right; Fractions (or exact sympy numbers) at an exact point
+    constants     code name -> value: what the claim's conditions are evaluated at
+    facts         what else the claim assumes, each with whether the point has it
+    """
+
+    left: Any
+    right: Any
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A way to put one claim to the test; `evaluate(claim, point)` reads the parts of the claim, never its verdict."""
+
+    claim_id: str
+    space: Mapping[str, Domain]
+    evaluate: Callable[[Claim, Point], Sides]
+
+    @property
+    def name(self) -> str:
+        """The name of its function."""
+        return self.evaluate.__name__
+
+    def require(self, point: Point) -> None:
+        """Raise InputError unless the point has exactly the coordinates of the space, each within its domain."""
+        if set(point) != set(self.space):
+            raise InputError("coordinates of the point", sorted(point), f"those of the trial: {', '.join(self.space)}")
+        for name, domain in self.space.items():
+            if not domain.contains(point[name]):
+                raise InputError(f"coordinate {name}", point[name], str(domain))
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A point judged: whether everything that the claim asks for holds there, and whether its conclusion fails."""
+
+    sides: Sides
+    conditions: Mapping[str, bool]
+
+    @property
+    def admitted(self) -> bool:
+        """Whether all conditions and facts hold."""
+        return all(self.conditions.values()) and all(self.sides.facts.values())
+
+    @property
+    def violated(self) -> bool:
+        """Whether the point is a counterexample."""
+        return self.admitted and bool(self.sides.left > self.sides.right)
+
+    @property
+    def ratio(self) -> float:
+        """left / right, what a search climbs."""
+        left, right = float(self.sides.left), float(self.sides.right)
+        return left / right if right > 0 else (float("inf") if left > right else 0.0)
+
+
+def judge(trial: Trial, claim: Claim, point: Point) -> Judgement:
+    """Both sides of the claim at the point, and every condition; exact where the point is."""
+    sides = trial.evaluate(claim, point)
+    return Judgement(sides, conditions_at(claim, sides.constants))
+
+
+def conditions_at(claim: Claim, constants: Mapping[str, Any]) -> dict[str, bool]:
+    """Name of each condition -> whether it holds, exactly unless a constant is a float."""
+    return {name: _holds(relation, constants) for name, relation in claim.conditions.items()}
+
+
+def right_side(bound: Bound, constants: Mapping[str, Any]) -> Any:
+    """The bound at constants of any kind: a float as soon as one constant is a float, else exact.
+
+    An exact value is a Fraction where it is rational, else a sympy number, which compares exactly.
+    """
+    used = {s.name: constants[s.name] for s in bound.rhs.free_symbols}
+    if any(isinstance(value, float) for value in used.values()):
+        return bound.at(**used)
+    Constants(**used)  # domains
+    return exact_value(bound.rhs, constants)
+
+
+def exact_value(expression: Any, constants: Mapping[str, Any]) -> Any:
+    """An expression at ints, Fractions and sympy numbers: a Fraction where it is rational, else a sympy number."""
+    value = expression.subs({s: exact_number(constants[s.name]) for s in expression.free_symbols}, simultaneous=True)
+    return fraction(value)
+
+
+def exact_number(value: Any) -> sympy.Expr:
+    """An int, a Fraction or a sympy number as a sympy number."""
+    if isinstance(value, sympy.Basic):
+        return value
+    numerator, denominator = value.as_integer_ratio()
+    return sympy.Rational(int(numerator), int(denominator))
+
+
+def fraction(value: Any) -> Any:
+    """A rational sympy number as a Fraction; any other as it is."""
+    return Fraction(int(value.p), int(value.q)) if getattr(value, "is_Rational", False) else value
+
+
+def _holds(relation: sympy.Basic, constants: Mapping[str, Any]) -> bool:
+    symbols = sorted(relation.free_symbols, key=lambda s: s.name)
+    values = [constants[s.name] for s in symbols]
+    if any(isinstance(value, float) for value in values):
+        return bool(_function(relation)(*map(float, values)))
+    return bool(relation.subs({s: exact_number(v) for s, v in zip(symbols, values, strict=True)}, simultaneous=True))
+
+
+@lru_cache(maxsize=1024)
+def _function(relation: sympy.Basic) -> Any:
+    return sympy.lambdify(sorted(relation.free_symbols, key=lambda s: s.name), relation, "math")
