@@ -13,7 +13,8 @@ from scipy.special import xlog1py
 from fltheory import errors
 from fltheory.errors import InputError
 from fltheory.weights.inputs import FloatArray, probability
-from fltheory.weights.renewal import Chain, weight_moments
+from fltheory.weights.moments import weight_moments
+from fltheory.weights.renewal import Chain
 
 FULL_SCAN = 64  # up to as many rounds every cutoff is tried
 TIE = 1e-12  # the relative accuracy of the exact law: cutoffs that differ by less are equally good

@@ -4,7 +4,8 @@ An interval ends "on" (the client participates) or "off" (it has lasted `cutoff`
 be the probabilities that interval m ends after exactly u rounds, on or off. The law of the next interval takes
 them from m to m + 1; with m completed intervals, after u = t - s rounds, and an open one of s rounds the weight
 of round t is u / m. Every step adds and multiplies numbers that are not negative, so nothing cancels, and the
-work is the number of intervals times the band of u that interval m can reach.
+work is the number of intervals times the band of u that interval m can reach. The law of a single round needs it;
+for moments in all rounds `moments` is faster.
 """
 
 from __future__ import annotations
@@ -96,42 +97,6 @@ def intervals(chain: Chain, cutoff: float, rounds: int) -> Iterator[tuple[int, i
                 return
             band = slice(kept[0], kept[-1] + 1)
             on, off, first = on[band], off[band], first + int(kept[0])
-
-
-def weight_moments(chain: Chain, cutoff: float, rounds: int) -> FloatArray:
-    """E[w_t], E[w_t^2] and E[(rate w_t - 1)^2] for t < rounds: shape (3, rounds)."""
-    elapsed = np.arange(rounds, dtype=np.float64)
-    # rate u - m, in the form that loses no digits: near rate 1 both u - m and (1 - rate) u are small
-    if chain.rate < 0.5:
-        ahead, behind = chain.rate * elapsed, np.zeros(rounds)
-    else:
-        ahead, behind = elapsed, chain.miss * elapsed
-    sums = np.zeros((4, 2, rounds))  # over m of 1, 1 / m, 1 / m^2, ((rate u - m) / m)^2
-    start = np.zeros((2, 1))
-    for m, first, mass in intervals(chain, cutoff, rounds):
-        if m == 0:
-            start = mass
-            continue
-        band = slice(first, first + mass.shape[1])
-        deviation = ahead[band] - m
-        deviation -= behind[band]
-        deviation *= deviation
-        sums[0, :, band] += mass
-        share = mass / m
-        sums[1, :, band] += share
-        share /= m
-        sums[2, :, band] += share
-        share *= deviation
-        sums[3, :, band] += share
-    sums[1] *= elapsed
-    sums[2] *= elapsed * elapsed
-    sums[:, :, :1] = np.multiply.outer([1, 1, 1, chain.miss**2], start)  # no interval yet: the weight is 1
-    longest, fade = chain.absence(cutoff, rounds), 1 - chain.enter
-    total, *moments = sums[:, 0]
-    for values, missed in zip((total, *moments), sums[:, 1], strict=True):
-        values[1:] += fading_sum(missed, fade, longest, rounds - 1)
-    # The total is 1 but for rounding, which has the same sign in every interval and would grow with t.
-    return np.stack([values / total for values in moments])
 
 
 def weight_pmf(chain: Chain, cutoff: float, t: int) -> tuple[FloatArray, FloatArray]:

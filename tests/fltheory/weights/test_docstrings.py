@@ -7,7 +7,7 @@ import importlib
 
 import pytest
 
-MODULES = ("averages", "bounds", "cutoffs", "fedau", "inputs", "law", "renewal")
+MODULES = ("averages", "bounds", "cutoffs", "fedau", "inputs", "law", "moments", "renewal")
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -17,8 +17,10 @@ from fltheory.errors import InputError
 from fltheory.participation import Bernoulli, Cyclic, Markov, Periodic, Permutation, Recorded, UniformSubset
 from fltheory.weights import exact_weight_law, fedau_weights
 from fltheory.weights.law import WeightLaw
-from fltheory.weights.renewal import Chain, weight_moments
+from fltheory.weights.moments import quadrature, weight_moments
+from fltheory.weights.renewal import Chain
 from tests.fltheory.weights import reference
+from tests.fltheory.weights.by_interval import weight_moments_by_interval
 
 EXACT = 1e-13  # ten times what rounding does here, a tenth of what is promised
 CUTOFFS = (1, 2, 3, 5, 9, 10, math.inf)
@@ -219,9 +221,33 @@ def test_a_client_that_never_participates() -> None:
     """Rate 0: the weight grows to the cutoff, and rate times weight misses 1 by all of it."""
     law = exact_weight_law(Recorded.from_matrix(np.zeros((9, 1), dtype=bool)), 3, 9)
     chain = weight_moments(Chain(0.0, 1.0), 3, 9)
-    assert np.array_equal(chain, moments(law))
+    assert deviation(chain, moments(law)) < EXACT
     assert law.mean.tolist() == [1, 1, 1, 3, 3, 3, 3, 3, 3]
     assert (law.error == 1).all()
+
+
+@pytest.mark.parametrize("cutoff", [1, 2, 50, 700, math.inf])
+@pytest.mark.parametrize("enter", [1e-9, 1e-4, 0.02, 0.6, 1.0])
+@pytest.mark.parametrize("leave", [1e-9, 1e-4, 0.02, 0.6, 1.0])
+def test_summed_interval_by_interval(enter: float, leave: float, cutoff: float) -> None:
+    chain = Chain(enter, leave)
+    assert deviation(weight_moments(chain, cutoff, 600), weight_moments_by_interval(chain, cutoff, 600)) < 5 * EXACT
+
+
+@pytest.mark.parametrize("p", [0.02, 0.1, 0.37])
+def test_no_drift_over_many_rounds(p: float) -> None:
+    """The mean has a closed form, however many rounds have gone by."""
+    mean = weight_moments(Chain(p, 1 - p), 50, 50_000)[0, 50:]
+    assert np.abs(mean / ((1 - (1 - p) ** 50) / p) - 1).max() < EXACT
+
+
+@pytest.mark.parametrize("largest", [1, 2, 100, 10**5, 10**7])
+def test_reciprocals_as_sums_of_exponentials(largest: int) -> None:
+    nodes, weights = quadrature(largest)
+    m = np.unique(np.geomspace(1, largest, 300).round())
+    decay = np.exp(-np.outer(m, nodes))
+    assert np.abs(decay @ weights * m - 1).max() < EXACT
+    assert np.abs(decay @ (weights * nodes) * m**2 - 1).max() < EXACT
 
 
 def test_processes_with_the_same_marginal_have_the_same_law() -> None:
