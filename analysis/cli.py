@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from analysis.verify import Result
 
 app = typer.Typer(
@@ -61,18 +59,15 @@ def list_claims(
     as_json: JsonFlag = False,
 ) -> None:
     """List the claims with their recorded verdicts."""
-    from fltheory.errors import InputError
+    from fltheory.errors import InputError, one_of
     from fltheory.ledger import ledger
     from fltheory.verdicts import VERDICTS, recorded
 
     known = recorded()
     entries = {id_: known.get(id_) or {"title": c.title, "verdict": "not recorded"} for id_, c in ledger.items()}
-    papers = sorted(ledger.papers)
-    if paper is not None and paper not in papers:
-        raise InputError("--paper", paper, f"one of {', '.join(papers)}{_did_you_mean(paper, papers)}")
-    if verdict is not None and verdict not in VERDICTS:
-        hint = _did_you_mean(verdict, VERDICTS)
-        raise InputError("--verdict", verdict, f"one of {', '.join(VERDICTS)}{hint}")
+    for option, value, allowed in (("--paper", paper, ledger.papers), ("--verdict", verdict, VERDICTS)):
+        if value is not None and value not in allowed:
+            raise InputError(option, value, one_of(value, allowed))
     chosen = {
         id_: entry
         for id_, entry in entries.items()
@@ -138,6 +133,45 @@ def verify(
 
 
 @app.command()
+def falsify(
+    claim_id: Annotated[str, typer.Argument(metavar="ID")],
+    budget: Annotated[str, typer.Option(help="How long to search: 60s, 10m.")] = "60s",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the search.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Where a witness goes; ID.witness.json by default.")] = None,
+) -> None:
+    """Search for a counterexample to a claim; exit code 1 if there is one."""
+    _one_thread_a_process()
+    from analysis.falsify_command import falsify_claim
+
+    text, found = falsify_claim(claim_id, budget=budget, seed=seed, out=out)
+    print(text)
+    raise typer.Exit(DIFFERS if found else DONE)
+
+
+@app.command()
+def replay(witness: Annotated[Path, typer.Argument(metavar="WITNESS.json")]) -> None:
+    """Verify a witness again, exactly; exit code 1 if it is no counterexample (any more)."""
+    _one_thread_a_process()
+    from analysis.falsify_command import replay_file
+
+    text, violated = replay_file(witness)
+    print(text)
+    raise typer.Exit(DONE if violated else DIFFERS)
+
+
+@app.command()
+def graph(
+    paper: Annotated[str | None, typer.Argument(metavar="[PAPER]")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where the picture goes (.svg, .png, .pdf).")] = None,
+) -> None:
+    """Draw which claims rest on which, coloured by recorded verdict."""
+    _one_thread_a_process()
+    from analysis.graph import draw
+
+    print(draw(paper, out))
+
+
+@app.command()
 def weights(
     log: Annotated[Path, typer.Argument(metavar="LOG", help="CSV or Parquet: client, round or timestamp.")],
     cutoff: Annotated[str, typer.Option(help="Cutoff K of the intervals, or inf.")],
@@ -156,7 +190,7 @@ def weights(
 
     require_writable(out)
     who: int | Path | None = None if clients is None else int(clients) if clients.isdigit() else Path(clients)
-    limit = valid_cutoff("--cutoff", float(cutoff) if _is_number(cutoff) else cutoff)
+    limit = valid_cutoff("--cutoff", _number(cutoff))
     found = read_log(log, clients=who, rounds=rounds, round_length=round_length)
     report = weights_report(found, limit)
     print(json.dumps(report.to_json(), indent=1, ensure_ascii=False) if as_json else report.to_text())
@@ -257,7 +291,7 @@ def figures(
     """Draw figures: one PNG and one CSV with the plotted data each. Without names, all of them."""
     _one_thread_a_process()
     from fltheory import plugins
-    from fltheory.errors import InputError
+    from fltheory.errors import InputError, one_of
 
     known = {
         f"{entry.name}.{name}": draw
@@ -266,7 +300,7 @@ def figures(
     }
     for name in names or []:
         if name not in known:
-            raise InputError("name of a figure", name, f"one of {', '.join(known)}{_did_you_mean(name, known)}")
+            raise InputError("name of a figure", name, one_of(name, known))
     for name in names or known:
         for path in known[name](out):
             print(path)
@@ -280,19 +314,11 @@ def fetch(name: Annotated[str, typer.Argument(help="Name of the data set, e.g. p
     print(fetch_data(name))
 
 
-def _is_number(text: str) -> bool:
+def _number(text: str) -> float | str:
     try:
-        float(text)
+        return float(text)
     except ValueError:
-        return False
-    return True
-
-
-def _did_you_mean(name: str, known: Sequence[str] | dict[str, object]) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(name, known, n=1)
-    return f" (did you mean {near[0]}?)" if near else ""
+        return text
 
 
 def _one_thread_a_process() -> None:

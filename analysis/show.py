@@ -7,8 +7,10 @@ from typing import Any
 
 import sympy
 
-from fltheory.ledger import Claim
+from fltheory.ledger import Claim, ledger
 from fltheory.verdicts import MEANING, recorded
+
+_INDENT: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "  "}
 
 
 def claim_as_json(claim: Claim) -> dict[str, Any]:
@@ -29,6 +31,7 @@ def claim_as_json(claim: Claim) -> dict[str, Any]:
         "bound": {"lhs": bound.lhs, "rhs": str(bound.rhs), "order": bound.order} if bound else None,
         "uses": list(claim.uses),
         "repaired_by": claim.repaired_by,
+        "gap": claim.gap,
         "recorded": recorded().get(claim.id),
     }
 
@@ -57,11 +60,32 @@ def claim_as_text(claim: Claim, latex: bool = False) -> str:
     if claim.uses:
         lines += ["", f"rests on {', '.join(claim.uses)}"]
     lines += ["", *_verdict_lines(claim, entry)]
+    if claim.gap:
+        lines += ["", "where the printed argument needs more", fill(claim.gap, 100, **_INDENT)]
     if claim.repaired_by:
-        lines += ["", f"use instead: {claim.repaired_by}"]
+        lines += ["", *_repair_lines(ledger[claim.repaired_by], form)]
+    paper = ledger.papers.get(claim.paper)
+    if paper is not None:
+        lines += ["", fill(f"reference: {paper.title}, {claim.edition}", 100)]
     if claim.unchecked:
         return "\n".join(lines)
     return "\n".join([*lines, "", f"rerun: fltheory verify {claim.id}"])
+
+
+def _repair_lines(repaired: Claim, form: Any) -> list[str]:
+    """The statement to use instead, with its own verdict."""
+    lines = [f"use instead {repaired.id}: {repaired.title}", fill(repaired.words, 100, **_INDENT)]
+    lines += [f"  condition {name}: {form(part)}" for name, part in repaired.conditions.items()]
+    if repaired.bound:
+        lines += [f"  {repaired.bound.lhs}", f"  <= {form(repaired.bound.rhs)}"]
+    entry = recorded().get(repaired.id)
+    if entry is None:
+        return [*lines, "  verdict: none recorded"]
+    lines.append(f"  verdict: {entry['verdict']} ({MEANING[entry['verdict']]})")
+    return [
+        *lines,
+        *(fill(f"{e['verdict']}, by {e['method']}: {e['summary']}", 100, **_INDENT) for e in entry["evidence"]),
+    ]
 
 
 def _in_letters(claim: Claim) -> Any:
@@ -89,14 +113,12 @@ def _verdict_lines(claim: Claim, entry: dict[str, Any] | None) -> list[str]:
         if "hypothesis" in evidence:
             lines.append(f"  needs: {evidence['hypothesis']}")
         if "domain" in evidence:
-            lines.append(
-                fill(
-                    f"over: {evidence['domain']} ({evidence.get('cases', 0)} cases)",
-                    100,
-                    initial_indent="  ",
-                    subsequent_indent="  ",
-                )
-            )
+            lines.append(fill(f"over: {evidence['domain']} ({evidence.get('cases', 0)} cases)", 100, **_INDENT))
         if "witness" in evidence:
-            lines.append("  witness: " + ", ".join(f"{k} = {v}" for k, v in evidence["witness"].items()))
+            lines += ["  witness", *(f"    {k} = {_short(v)}" for k, v in evidence["witness"].items())]
     return lines
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 100 else f"{text[:60]}... ({len(text)} characters)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,19 @@ def _restored(kind: type[InputError], arguments: tuple[Any, ...], state: dict[st
 def _shown(value: object) -> str:
     text = np.array2string(value, threshold=6) if isinstance(value, np.ndarray) else repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def one_of(name: str, known: Iterable[str]) -> str:
+    """What is allowed, with the nearest name if there is one.
+
+    >>> one_of("markow", ["bernoulli", "markov"])
+    'one of bernoulli, markov (did you mean markov?)'
+    """
+    import difflib
+
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"one of {', '.join(names)}" + (f" (did you mean {near[0]}?)" if near else "")
 
 
 def probabilities(argument: str, value: npt.ArrayLike, *, zero: bool = False) -> npt.NDArray[np.float64]:

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from fltheory import plugins
-from fltheory.errors import InputError, count
+from fltheory.errors import InputError, count, one_of
 from fltheory.participation import Recorded
 from sims import selection as selections
 from sims.algorithms import Algorithm, algorithms
 from sims.algorithms.protocol import Cohort, Local
-from sims.names import one_of
 from sims.problems import make, problems
 from sims.roles import ROLES, Roles
 from sims.rounds import Setup

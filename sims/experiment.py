@@ -36,9 +36,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from fltheory.errors import InputError
+from fltheory.errors import InputError, one_of
 from sims import catalogue
-from sims.names import one_of
 
 Count = Annotated[int, Field(ge=1)]
 

@@ -21,8 +21,7 @@ import numpy as np
 import polars as pl
 
 import fltheory
-from fltheory.errors import InputError
-from sims.names import one_of
+from fltheory.errors import InputError, one_of
 
 COMPLETE, PARTIAL = "complete", "partial"
 

@@ -1,0 +1,94 @@
+"""What `fltheory falsify` and `fltheory replay` print."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from analysis import witness
+from analysis.checks import all_trials
+from analysis.falsify import Search, falsify
+from analysis.files import require_writable
+from analysis.trials import Judgement
+from fltheory.errors import InputError, count
+from fltheory.ledger import Claim, ledger
+
+UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+def falsify_claim(claim_id: str, *, budget: str, seed: int = 0, out: Path | None = None) -> tuple[str, bool]:
+    """Search for a counterexample and save it; the text to print, and whether there is one.
+
+    Raises InputError for an unknown claim, one without trials, a budget that is no positive time, a bad place.
+    """
+    seconds = duration("--budget", budget)
+    claim, seed = ledger[claim_id], count("--seed", seed, least=0)
+    path = out or Path(f"{claim.id}.witness.json")
+    require_writable(path)
+    search = falsify(claim, list(all_trials().get(claim.id, [])), seconds=seconds, seed=seed)
+    if search.found is None:
+        return _nothing(claim, search), False
+    witness.save(search.found, claim, path)
+    lines = [
+        f"{claim.id}: a counterexample after {search.seconds:.1f} s and {search.tried} points",
+        *_facts(search.found.point, search.found.judgement, claim),
+        f"saved as {path}; verify it with: fltheory replay {path}",
+    ]
+    return "\n".join(lines), True
+
+
+def replay_file(path: Path) -> tuple[str, bool]:
+    """Verify a witness file anew; the text to print, and whether it violates the claim."""
+    claim, trial, point, judgement, unchanged = witness.replay(path)
+    lines = [f"{claim.id}: {claim.title}", f"trial {trial.name}", *_facts(point, judgement, claim)]
+    if not unchanged:
+        lines.append("note: the statement has changed since this witness was found; it was judged as it stands now")
+    verdict = "violates" if judgement.violated else "does not violate"
+    return "\n".join([*lines, f"In exact arithmetic this point {verdict} the claim."]), judgement.violated
+
+
+def duration(argument: str, text: str) -> float:
+    """Seconds of a text such as "60s", "10m" or "2h"; a bare number is seconds.
+
+    >>> duration("--budget", "10m")
+    600.0
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
+    seconds = float(match[1]) * UNITS[match[2] or "s"] if match else 0.0
+    if seconds <= 0:
+        raise InputError(argument, text, "a positive time, such as 60s, 10m or 2h")
+    return seconds
+
+
+def _nothing(claim: Claim, search: Search) -> str:
+    return (
+        f"{claim.id}: no counterexample in {search.seconds:.0f} s; {search.admitted} of {search.tried} points "
+        "satisfied every condition, the largest left/right ratio found is "
+        f"{search.largest:.4g} (a found value, no supremum)"
+    )
+
+
+def _facts(point: Mapping[str, Any], judgement: Judgement, claim: Claim) -> list[str]:
+    """The point, its constants, every condition and both sides, a line each."""
+    sides = judgement.sides
+    lines = [f"  {name} = {_shown(value)}" for name, value in point.items()]
+    lines += [f"  {name} = {_shown(value)}" for name, value in sides.constants.items() if name not in point]
+    holds = {True: "holds", False: "FAILS"}
+    lines += [
+        f"  condition {name}: {claim.conditions[name]} {holds[good]}" for name, good in judgement.conditions.items()
+    ]
+    lines += [f"  {name}: {holds[good]}" for name, good in sides.facts.items()]
+    left, right = sides.left, sides.right
+    return [
+        *lines,
+        f"  left  = {_shown(left)} = {float(left):.10g}",
+        f"  right = {_shown(right)} = {float(right):.10g}",
+    ]
+
+
+def _shown(value: Any) -> str:
+    """A value on one line; a fraction too long to read is cut."""
+    text = f"({', '.join(map(_shown, value))})" if isinstance(value, tuple) else str(value)
+    return text if len(text) <= 100 else f"{text[:60]}... ({len(text)} characters)"

@@ -1,0 +1,98 @@
+"""Witness files: a counterexample with everything needed to check it again, exactly.
+
+A file names the claim (with the hash of its statement), the trial, the point and what was found there. Replaying
+computes both sides and every condition anew from the point alone.
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from analysis.checks import all_trials
+from analysis.falsify import Found
+from analysis.files import write_text
+from analysis.trials import Judgement, Trial, judge
+from fltheory.errors import InputError
+from fltheory.ledger import Claim, ledger
+
+SCHEMA = 1
+
+
+def save(found: Found, claim: Claim, path: Path) -> None:
+    """Write a counterexample, by way of a temporary name."""
+    sides = found.judgement.sides
+    content = {
+        "schema": SCHEMA,
+        "claim": claim.id,
+        "claim_sha256": claim.digest,
+        "trial": found.trial.name,
+        "point": {name: _plain(value) for name, value in found.point.items()},
+        "constants": {name: str(value) for name, value in sides.constants.items()},
+        "conditions": {name: str(relation) for name, relation in claim.conditions.items()},
+        "facts": dict(sides.facts),
+        "left": str(sides.left),
+        "right": str(sides.right),
+    }
+    write_text(path, json.dumps(content, indent=1) + "\n")
+
+
+def replay(path: Path) -> tuple[Claim, Trial, dict[str, Any], Judgement, bool]:
+    """Claim, trial, point, the judgement computed anew, and whether the statement is still the one that was judged.
+
+    Raises InputError for a file that is not a witness, an unknown claim or trial, a point outside the trial's space,
+    or a point that does not satisfy a condition of the claim.
+    """
+    content = _read(path)
+    claim = ledger[str(content["claim"])]
+    trials = {trial.name: trial for trial in all_trials().get(claim.id, [])}
+    trial = trials.get(content["trial"])
+    if trial is None:
+        allowed = f"a trial of {claim.id}: {', '.join(trials) or 'there is none'}"
+        raise InputError("trial of the witness", content["trial"], allowed)
+    point = {name: _number(name, value) for name, value in content["point"].items()}
+    trial.require(point)
+    judgement = judge(trial, claim, point)
+    statements = {**judgement.conditions, **judgement.sides.facts}
+    failed = [name for name, holds in statements.items() if not holds]
+    if failed:
+        raise InputError("witness", str(path), f"a point that satisfies every condition; it fails: {', '.join(failed)}")
+    return claim, trial, point, judgement, content["claim_sha256"] == claim.digest
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError("witness", str(path), f"a file that can be read ({error.strerror})") from None
+    except ValueError:
+        raise InputError("witness", str(path), "a JSON file as `fltheory falsify` writes it") from None
+    wanted = {"schema": int, "claim": str, "claim_sha256": str, "trial": str, "point": dict}
+    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
+        raise InputError("witness", str(path), f"a witness file of schema {SCHEMA}")
+    for name, kind in wanted.items():
+        if not isinstance(content.get(name), kind):
+            raise InputError(f"{name} of the witness", content.get(name), f"there, as {kind.__name__}")
+    return content
+
+
+def _plain(value: Any) -> Any:
+    """JSON of an exact value: whole numbers and options as they are, fractions as "a/b", tuples as lists."""
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    return str(value) if isinstance(value, Fraction) else value
+
+
+def _number(name: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_number(name, part) for part in value)
+    if isinstance(value, float):
+        raise InputError(f"coordinate {name}", value, 'an exact number: a whole number, or a fraction as "1/3"')
+    if isinstance(value, str):
+        try:
+            return Fraction(value)
+        except (ValueError, ZeroDivisionError):
+            return value
+    return value
