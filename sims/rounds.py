@@ -88,9 +88,11 @@ class Diverged(InputError):
         """The sentence: round, client where one is to blame, step sizes, and the largest stable one."""
         who = "the model" if client is None else f"the update of client {client}"
         steps = " and ".join(f"{n} {getattr(hyper, n)}" for n in ("local_lr", "global_lr") if hasattr(hyper, n))
+        amplified = getattr(hyper, "global_lr", 1) > 1
         return cls(
             f"round {round}: {who} is no longer finite with {steps}; "
             f"gradient steps on this problem are stable up to {stable_step(problem)}"
+            + (", less under a global_lr above 1" if amplified else "")
         )
 
 
@@ -195,14 +197,18 @@ class Simulation:
         return Moment(setup.problem, self.round, self.state, participated, weights, self._last, setup.rates)
 
     def _refuse_infinite(self, cohort: Cohort, local: Local, after: State, hyper: Any) -> None:
-        """Raise Diverged if the model or an update is infinite or NaN, or so large that its square is."""
-        x = after.linear["x"]
-        if _is_finite(x) and _is_finite(local.delta):
+        """Raise Diverged if the model or what a client sends is infinite or NaN, or so large that its square is.
+
+        Memories and caches hold nothing else than these.
+        """
+        x, sent = after.linear["x"], [part for part in (local.delta, local.gradient) if part is not None]
+        if _is_finite(x) and all(map(_is_finite, sent)):
             return
-        updates = np.argwhere(_infinite_rows(local.delta) & on_host(cohort.valid)).tolist()
-        if updates:
-            replicate, slot = updates[0]
-            raise Diverged.at(self.round, int(cohort.clients[replicate, slot]), hyper, self.setup.problem)
+        for part in sent:
+            bad = np.argwhere(_infinite_rows(part) & on_host(cohort.valid)).tolist()
+            if bad:
+                replicate, slot = bad[0]
+                raise Diverged.at(self.round, int(cohort.clients[replicate, slot]), hyper, self.setup.problem)
         if _infinite_rows(x).any():
             raise Diverged.at(self.round, None, hyper, self.setup.problem)
 

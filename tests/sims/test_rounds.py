@@ -407,8 +407,17 @@ def test_a_divergence_stops_at_the_first_bad_number_and_keeps_the_record():
     assert record.rounds.tolist() == list(range(stopped + 1))
     assert np.isfinite(record.arrays()["model"]).all()
     assert stable_step(setup.problem) == 0.5
-    with pytest.raises(Diverged, match="the model is no longer finite"):
+    with pytest.raises(Diverged, match=r"the model is no longer finite .* less under a global_lr above 1$"):
         run(replace(setup, hyper=fedavg.Hyper(0.1, 1e200, 1)), 50)
+
+
+def test_a_cached_gradient_that_is_not_finite_stops_the_run():
+    """Anchors send gradients and no updates: the model would look fine while the caches overflow."""
+    everybody = Bernoulli([1.0] * 3)
+    setup = Setup(quadratic(noise=0.0), fedamd.fedamd, fedamd.Hyper(1e-3), everybody, None, roles=roles.constant(1))
+    simulation = Simulation(setup, np.full((1, 1), 5e153), 3, np.random.default_rng(0), Record(("model",), 1, 3))
+    with pytest.raises(Diverged, match="round 0: the update of client 2"):
+        simulation.advance()
 
 
 @pytest.mark.parametrize(
