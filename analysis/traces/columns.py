@@ -50,7 +50,7 @@ def open_log(path: Path, when: str) -> Table:
         found = lazy.collect_schema().names()
         wanted = ["client", when, *(["available"] if "available" in found else [])]
         if not {"client", when} <= set(found):
-            raise InputError("the columns of the log", found, COLUMNS)
+            raise InputError("the columns of the log", found, _needed(found, when))
         frame = lazy.select(wanted).with_row_index("row").collect()
     except FileNotFoundError:
         raise InputError("the log", str(path), "a file that exists") from None
@@ -64,6 +64,15 @@ def open_log(path: Path, when: str) -> Table:
     if frame.is_empty():
         raise InputError("the log", str(path), "a file with at least one row")
     return Table(frame, is_csv)
+
+
+def _needed(found: list[str], when: str) -> str:
+    """What the columns must be, with what is most likely amiss."""
+    if when == "round" and {"client", "timestamp"} <= set(found):
+        return f"{COLUMNS}: say --round-length, such as 1h, to read the timestamps"
+    alike = {name.strip().lower(): name for name in found}
+    renamed = [f"{alike[name]!r} as {name!r}" for name in ("client", when) if name not in found and name in alike]
+    return COLUMNS + (f": write {' and '.join(renamed)}" if renamed else "")
 
 
 def client_ids(table: Table) -> pl.Series:
