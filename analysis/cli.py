@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from analysis.checks import Depth as CheckDepth
     from analysis.verify import Result
 
 app = typer.Typer(
@@ -104,7 +105,10 @@ def verify(
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the results to this file.")] = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
 ) -> None:
-    """Check the claims and hold the verdicts against the recorded ones."""
+    """Check the claims and hold the verdicts against the recorded ones.
+
+    A deep run that was interrupted goes on where it was.
+    """
     _one_thread_a_process()
     from analysis import verify as v
     from analysis.files import require_writable, write_text
@@ -114,7 +118,15 @@ def verify(
         v.require_checkout(Path.cwd())
     if json_file is not None:
         require_writable(json_file)
-    results = _with_progress(v.run(claims, depth.value, workers), len(claims))
+    how_far: CheckDepth = depth.value
+    if how_far == "deep":
+        from analysis.resume import resumed
+        from sims.data import cache_dir
+
+        found = resumed(claims, how_far, workers, cache_dir() / "verify-deep.jsonl")
+    else:
+        found = v.run(claims, how_far, workers)
+    results = _with_progress(found, len(claims))
     _print_results(results)
     if json_file is not None:
         write_text(json_file, v.to_json(results))
