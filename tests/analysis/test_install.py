@@ -97,6 +97,7 @@ def test_a_foreign_package_adds_a_claim_and_a_process(foreign_package: Path) -> 
     assert "1 exact" in done.stdout
     assert done.returncode == 0
     assert "mypaper.thm1: not recorded" in done.stderr
+    assert "no counterexample" in _run([COMMAND, "falsify", "mypaper.thm1", "--budget", "1s"], env=environment)
     listed = _run([COMMAND, "list", "--paper", "mypaper"], env=environment)
     assert "mypaper.thm1" in listed
     assert "not recorded" in listed
