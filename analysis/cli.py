@@ -112,8 +112,9 @@ def verify(
     _one_thread_a_process()
     from analysis import verify as v
     from analysis.files import require_writable, write_text
+    from fltheory.errors import processes
 
-    claims = v.select(names or [])
+    claims, workers = v.select(names or []), processes("--workers", workers)
     if record:
         v.require_checkout(Path.cwd())
     if json_file is not None:
@@ -198,12 +199,19 @@ def weights(
     from analysis.files import require_writable
     from analysis.traces import read_log
     from analysis.weights_report import plot, weights_report
+    from fltheory.errors import InputError
     from fltheory.errors import cutoff as valid_cutoff
 
+    if out.suffix not in (".png", ".svg", ".pdf"):
+        raise InputError("--out", str(out), "a name that ends in .png, .svg or .pdf")
+    if clients is not None and not clients.strip():
+        raise InputError("--clients", clients, "a number or a file")
     require_writable(out)
-    who: int | Path | None = None if clients is None else int(clients) if clients.isdigit() else Path(clients)
+    inputs = [log] if clients is None or clients.isdecimal() else [log, Path(clients)]
+    if any(path.exists() and out.exists() and out.samefile(path) for path in inputs):
+        raise InputError("--out", str(out), "another file than what is read")
     limit = valid_cutoff("--cutoff", _number(cutoff))
-    found = read_log(log, clients=who, rounds=rounds, round_length=round_length)
+    found = read_log(log, clients=clients, rounds=rounds, round_length=round_length)
     report = weights_report(found, limit)
     print(json.dumps(report.to_json(), indent=1, ensure_ascii=False) if as_json else report.to_text())
     plot(report, out)

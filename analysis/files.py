@@ -18,8 +18,12 @@ def write_text(path: Path, text: str) -> None:
 
 
 def require_writable(path: Path) -> None:
-    """Raise InputError unless a file can be written there: before the work, not after it."""
+    """Raise InputError unless a file can be written there: before the work, not after it. Leaves nothing behind."""
+    _require_name(path)
+    absent = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
     new_file_beside(path).unlink()
+    for folder in absent:  # the innermost first
+        folder.rmdir()
 
 
 def new_file_beside(path: Path) -> Path:
@@ -27,8 +31,7 @@ def new_file_beside(path: Path) -> Path:
 
     Raises InputError if there can be none, or if `path` is a folder, a device or anything else but a file.
     """
-    if not path.name or (path.exists() and not path.is_file()):
-        raise InputError("output file", str(path), "the name of a file")
+    _require_name(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -36,3 +39,12 @@ def new_file_beside(path: Path) -> Path:
         raise InputError("output file", str(path), f"a path that can be written ({error.strerror})") from None
     os.close(handle)
     return Path(name)
+
+
+def _require_name(path: Path) -> None:
+    try:
+        good = bool(path.name) and (path.is_file() or not path.exists())
+    except OSError:  # a name that is too long
+        good = False
+    if not good:
+        raise InputError("output file", str(path), "the name of a file")

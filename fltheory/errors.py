@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -54,7 +55,7 @@ def probabilities(argument: str, value: npt.ArrayLike, *, zero: bool = False) ->
         if given.dtype.kind not in "iufO":  # text and truth values are not probabilities
             raise TypeError
         array = given.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(argument, value, f"a number or array of numbers {allowed}") from None
     bad = ~((array >= 0 if zero else array > 0) & (array <= 1))  # written so that NaN is bad
     if bad.any():
@@ -74,6 +75,14 @@ def count(argument: str, value: Any, *, least: int = 1) -> int:
     except (TypeError, ValueError, OverflowError):
         raise InputError(argument, value, allowed) from None
     return whole
+
+
+def processes(argument: str, value: Any) -> int:
+    """A number of processes: far more than there are cores would bring the machine down."""
+    number, most = count(argument, value), max(16, 4 * (os.cpu_count() or 1))
+    if number > most:
+        raise InputError(argument, value, f"at most {most} on this machine")
+    return number
 
 
 def cutoff(argument: str, value: Any) -> int | float:

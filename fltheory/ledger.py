@@ -245,7 +245,9 @@ class UnknownClaim(InputError, KeyError):
 
 def unknown_claim(id_: str, known: list[str]) -> UnknownClaim:
     """The error for an id that nothing has, with the nearest ones that exist."""
-    near = difflib.get_close_matches(id_, known, n=3)
+    asked = id_.lower()
+    near = [name for name in known if name.lower() == asked or name.lower().endswith(f".{asked}")][:3]
+    near = near or difflib.get_close_matches(asked, known, n=3)
     hint = f"did you mean {', '.join(near)}?" if near else "see `fltheory list`"
     return UnknownClaim("claim id", id_, f"the id of a claim ({hint})")
 

@@ -42,10 +42,13 @@ def new_figure(height: float) -> Figure:
 
 
 def save(figure: Figure, path: Path) -> Path:
-    """Write a PNG under a temporary name, then rename. Raises InputError if the path cannot be written."""
+    """Write a picture of the kind its name ends in, under a temporary name, then rename.
+
+    Raises InputError if the path cannot be written.
+    """
     partial = new_file_beside(path)
     try:
-        figure.savefig(partial, format="png")
+        figure.savefig(partial, format=path.suffix[1:])
         partial.chmod(0o644)
         os.replace(partial, path)
     except OSError as error:

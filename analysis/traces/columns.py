@@ -18,6 +18,7 @@ COLUMNS = "client and round (or timestamp, with round_length), and available whe
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 MICRO = 10**6
 FARTHEST = 10**12  # seconds, so that the microseconds between any two timestamps fit in an int64
+COMPACT_DATE = r"^(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])$"  # 20240131 as a number would be seconds
 ISO = r"^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d)(:\d\d(?:\.\d+)?)?\s*([Zz]|[+-]\d\d(?::?\d\d)?)?)?$"
 
 
@@ -51,6 +52,8 @@ def open_log(path: Path, when: str) -> Table:
         wanted = ["client", when, *(["available"] if "available" in found else [])]
         if not {"client", when} <= set(found):
             raise InputError("the columns of the log", found, _needed(found, when))
+        if twice := [name for name in wanted if f"{name}_duplicated_0" in found]:  # so polars renames them
+            raise InputError("the columns of the log", twice[0], "there once each")
         frame = lazy.select(wanted).with_row_index("row").collect()
     except FileNotFoundError:
         raise InputError("the log", str(path), "a file that exists") from None
@@ -88,8 +91,16 @@ def client_ids(table: Table) -> pl.Series:
     return ids
 
 
+def _require_plain(table: Table, column: str) -> None:
+    """Refuse lists, durations, bytes and whatever else is neither number nor text."""
+    dtype = table.frame[column].dtype
+    if not (dtype.is_numeric() or dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null, pl.Boolean)):
+        raise InputError(f"column {column} of the log", str(dtype), "numbers or text")
+
+
 def rounds(table: Table) -> npt.NDArray[np.int64]:
     """Column `round`."""
+    _require_plain(table, "round")
     numbers = _whole(table, "round")
     table.require("round", numbers >= 0, "a whole number of at least 0 (and less than 2**63)")
     return numbers.to_numpy()
@@ -98,10 +109,15 @@ def rounds(table: Table) -> npt.NDArray[np.int64]:
 def timestamps(table: Table) -> npt.NDArray[np.int64]:
     """Column `timestamp`, in microseconds after the earliest one."""
     column = table.frame["timestamp"]
+    if column.dtype not in (pl.Datetime, pl.Date):
+        _require_plain(table, "timestamp")
     text = table.text("timestamp")
     if column.dtype in (pl.Datetime, pl.Date):
         instants = column.cast(pl.Datetime("us")).to_physical()
     elif column.dtype.is_numeric() or text.head(1).cast(pl.Float64, strict=False).is_not_null().all():
+        if text.str.contains(COMPACT_DATE).all():
+            allowed = "a date written as 2024-01-31, or a number of seconds that does not look like a date"
+            raise InputError("timestamp on line 2 of the log", text[0], allowed)
         instants = (text.cast(pl.Float64, strict=False) * MICRO).round().cast(pl.Int64, strict=False)
     else:
         instants = _iso_instants(table, text)
@@ -128,6 +144,7 @@ def _iso_instants(table: Table, text: pl.Series) -> pl.Series:
 
 def available(table: Table) -> npt.NDArray[np.bool_]:
     """Column `available`."""
+    _require_plain(table, "available")
     text = table.text("available").str.to_lowercase()
     on, off = text.is_in(["true", "1", "1.0"]), text.is_in(["false", "0", "0.0"])
     table.require("available", on | off, "true or false, or 1 or 0")
@@ -146,7 +163,8 @@ def microseconds(argument: str, length: str | float) -> int:
     else:
         seconds = math.nan if isinstance(length, str | bool) else float(length)
     if not 1 <= seconds * MICRO <= FARTHEST * MICRO:  # written so that NaN is refused
-        raise InputError(argument, length, 'seconds, or a text such as "30s", "15m", "1h", "1d" or "1w"')
+        allowed = f'a time from 1e-6 to {FARTHEST:.0e} seconds, as a number or as "30s", "15m", "1h", "1d", "1w"'
+        raise InputError(argument, length, allowed)
     return round(seconds * MICRO)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -96,7 +97,7 @@ def _log(
 
 
 def _known_clients(clients: int | str | Path) -> tuple[str, ...]:
-    if isinstance(clients, str) and clients.isdecimal():
+    if isinstance(clients, str) and re.fullmatch(r"[0-9]+", clients):
         clients = int(clients)
     if not isinstance(clients, str | Path):
         if count("clients", clients) > MOST_CLIENTS:

@@ -23,7 +23,7 @@ WIDE = 5  # ratio of the largest to the smallest rate from which on axes are log
 
 
 def plot(report: WeightsReport, path: str | Path) -> None:
-    """Write a PNG: weight against fitted rate, beside the distribution of gaps.
+    """Write a picture, of the kind its name ends in: weight against fitted rate, beside the distribution of gaps.
 
     Raises InputError if the file cannot be written; a file already there is replaced whole or not at all.
     """

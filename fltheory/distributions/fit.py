@@ -63,7 +63,10 @@ def fit(intervals: npt.ArrayLike, K: float, level: float = 0.95) -> Estimate:
 
 
 def _test_size(level: float) -> float:
-    value = probabilities("level", level)
+    try:
+        value = probabilities("level", level)
+    except InputError:
+        value = np.ones(())
     if value.ndim > 0 or value == 1:
         raise InputError("level", level, "a number in (0, 1)")
     return (1 - float(value)) / 2

@@ -17,6 +17,7 @@ from fltheory.weights.renewal import Chain, weight_pmf
 if TYPE_CHECKING:
     from fltheory.participation.marginals import Phases
 
+MOST_ROUNDS = 10**7  # some minutes and a gigabyte
 CELLS = 2**20  # weights of deterministic histories that are held at a time
 
 
@@ -79,6 +80,8 @@ def exact_weight_law(process_or_p: Any, cutoff: float, rounds: int) -> WeightLaw
     (array([1., 2.]), array([0.5, 0.5]))
     """
     K, rounds = errors.cutoff("cutoff", cutoff), errors.count("rounds", rounds)
+    if rounds > MOST_ROUNDS:
+        raise InputError("rounds", rounds, f"at most {MOST_ROUNDS}")
     if not hasattr(process_or_p, "marginal"):
         p = probability("process_or_p", process_or_p)
         chain = Chain(p, 1 - p)

@@ -62,6 +62,8 @@ BAD = {
     "unknown option": (["list", "--bogus"], "--bogus"),
     "missing id": (["show"], "ID"),
     "unknown id": (["show", "fedau.thm33"], "did you mean fedau.thm3"),
+    "id in capitals": (["show", "FEDAU.THM3"], "did you mean fedau.thm3?"),
+    "id without its paper": (["show", "facts"], "did you mean fedau.facts"),
     "unknown paper to verify": (["verify", "fedua"], "did you mean fedau"),
     "unknown paper to list": (["list", "--paper", "fedua"], "did you mean fedau"),
     "unknown verdict": (["list", "--verdict", "provd"], "did you mean proved"),
@@ -70,7 +72,21 @@ BAD = {
     "record outside a checkout": (["verify", "fedau.facts", "--depth", "quick", "--record"], "source checkout"),
     "json into nowhere": (["verify", "fedau.facts", "--depth", "quick", "--json", "/proc/x/y.json"], "can be written"),
     "json into a folder": (["verify", "fedau.facts", "--depth", "quick", "--json", "."], "name of a file"),
-    "plot without a name": (["weights", "LOG", "--cutoff", "5", "--out", ""], "name of a file"),
+    "far too many workers": (["verify", "fedau.facts", "--workers", "100000"], "workers must be at most"),
+    "plot without a name": (["weights", "LOG", "--cutoff", "5", "--out", ""], ".png, .svg or .pdf"),
+    "plot of another kind": (["weights", "LOG", "--cutoff", "5", "--out", "plot.gif"], ".png, .svg or .pdf"),
+    "plot over the clients": (
+        ["weights", "LOG", "--cutoff", "5", "--clients", "who.png", "--out", "who.png"],
+        "another file",
+    ),
+    "a name that is too long": (["weights", "LOG", "--cutoff", "5", "--out", "a" * 300 + ".png"], "name of a file"),
+    "clients that are no digits": (["weights", "LOG", "--cutoff", "5", "--clients", "\u00b2"], "clients"),
+    "clients without a name": (["weights", "LOG", "--cutoff", "5", "--clients", ""], "a number or a file"),
+    "budget of nothing": (["falsify", "fedau.thm3", "--budget", "0"], "positive time"),
+    "nothing to falsify": (["falsify", "fedau.C6"], "put to the test"),
+    "witness that is not there": (["replay", "no.json"], "can be read"),
+    "witness that is none": (["replay", "LOG"], "JSON"),
+    "graph of an unknown paper": (["graph", "fedua"], "did you mean fedau"),
     "a paper where a claim is asked": (["show", "fedau"], "not of a paper"),
     "log that is not there": (["weights", "no.csv", "--cutoff", "5"], "no.csv"),
     "cutoff zero": (["weights", "LOG", "--cutoff", "0"], "cutoff"),
@@ -87,7 +103,9 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_one_sentence_and_exit_2(case: str, log: Path) -> None:
     arguments, part = BAD[case]
+    (log.parent / "who.png").write_text("1\n2\n")
     done = run(*(str(log) if a == "LOG" else a for a in arguments), cwd=log.parent)
+    assert (log.parent / "who.png").read_text() == "1\n2\n"
     assert done.returncode == 2, done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert done.stderr.startswith("fltheory: ")

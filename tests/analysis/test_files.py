@@ -32,3 +32,11 @@ def test_what_is_no_file_is_refused_before_the_work(tmp_path: Path, name: str) -
         files.require_writable(target)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "folder"]
     assert not Path("/dev/null").is_file()
+
+
+def test_asking_whether_a_file_can_be_written_makes_no_folders(tmp_path: Path) -> None:
+    files.require_writable(tmp_path / "a" / "b" / "c.txt")
+    assert not list(tmp_path.iterdir())
+    files.write_text(tmp_path / "a" / "b" / "c.txt", "text")
+    with pytest.raises(InputError, match="output file"):
+        files.require_writable(tmp_path / ("long" * 100))

@@ -208,6 +208,8 @@ BAD_LOGS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "capital letters": ("Client,ROUND\n1,2\n", {}, "write 'Client' as 'client' and 'ROUND' as 'round'"),
     "timestamp without round_length": ("client,timestamp\n1,2\n", {}, "say --round-length, such as 1h"),
     "round with round_length": ("client,round\n1,2\n", {"round_length": "1h"}, "timestamp, with round_length"),
+    "a column twice": ("client,round,round\n1,2,3\n", {}, "there once each; got 'round'"),
+    "compact dates": ("client,timestamp\n1,20240131\n", {"round_length": "1d"}, "written as 2024-01-31"),
     "negative round": ("client,round\n1,2\n1,-3\n", {}, "round on line 3 .* at least 0 .*'-3'"),
     "fractional round": ("client,round\n1,2.5\n", {}, "round on line 2 .* whole number .*'2.5'"),
     "NaN round": ("client,round\n1,nan\n", {}, "round on line 2 .*'nan'"),
@@ -269,6 +271,14 @@ BAD_COLUMNS: dict[str, tuple[dict[str, list[Any]], dict[str, Any], str]] = {
     "available 2": ({"client": [1], "round": [0], "available": [2]}, {}, "available on row 1 .*2"),
     "null time": ({"client": [1, 1], "timestamp": [START, None]}, {"round_length": "1h"}, "timestamp on row 2"),
     "no rows": ({"client": [], "round": []}, {}, "at least one row"),
+    "list of rounds": ({"client": [1], "round": [[1]]}, {}, "column round .*numbers or text"),
+    "bytes": ({"client": [1], "round": [b"\xff"]}, {}, "column round .*numbers or text"),
+    "list of truth": ({"client": [1], "round": [1], "available": [[True]]}, {}, "column available .*numbers or text"),
+    "duration": (
+        {"client": [1], "timestamp": [datetime.timedelta(1)]},
+        {"round_length": 9},
+        "column timestamp .*Duration",
+    ),
 }
 
 
