@@ -34,7 +34,7 @@ def test_list_reads_the_recorded_verdicts() -> None:
 
 def test_show_as_text_latex_and_json() -> None:
     text = run("show", "fedau.eqB68a").stdout
-    for part in ("verdict: conditional", "needs: t >= K", "use instead: fedau.law.mean", "rerun: fltheory verify"):
+    for part in ("verdict: conditional", "needs: t >= K", "use instead fedau.law.mean: ", "rerun: fltheory verify"):
         assert part in text
     assert r"\frac" in run("show", "fedau.thm3", "--latex").stdout
     shown = json.loads(run("show", "fedau.thm3", "--json").stdout)
