@@ -30,6 +30,7 @@ results_app = typer.Typer(help="Results of simulations: list, show, export, comp
 app.add_typer(results_app, name="results")
 
 DONE, DIFFERS, BAD_INPUT = 0, 1, 2
+STALE_SHOWN = 5  # lines on claims that are not recorded as they are
 
 # Newer versions of typer carry click inside: ask typer for the base of its usage errors.
 UsageError: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
@@ -138,7 +139,10 @@ def verify(
         v.record(results, Path.cwd())
         print("recorded in fltheory/data/verdicts.json and docs/verdicts.md")
     different = v.differences(results)
-    for line in different or v.stale(claims):
+    lines = different or v.stale(claims)
+    shown = lines if different else lines[:STALE_SHOWN]
+    rest = [f"and {len(lines) - len(shown)} more"] if len(lines) > len(shown) else []
+    for line in (*shown, *rest):
         print(line, file=sys.stderr)
     if not names:
         _show_phone_activity()
