@@ -31,6 +31,7 @@ def found() -> dict[str, Algorithm]:
 
 EVERY = pytest.mark.parametrize("algorithm", found().values(), ids=lambda algorithm: algorithm.name)
 ONE_CLIENT_A_ROUND = {"sequential_sgd"}
+SERVER_STEPS_ALONG_GRADIENTS = {"minibatch_sgd", "wait_minibatch", "wait_full", "fedpage"}
 
 
 def some_hyper(algorithm: Algorithm) -> Any:
@@ -159,3 +160,26 @@ def test_these_tests_catch_an_algorithm_that_counts_padding_or_rounds() -> None:
         test_padding_order_of_slots_and_replicates_do_not_matter(careless)
     with pytest.raises(TypeError, match="not a rational"):
         test_floats_agree_with_rationals(rounding)
+
+
+@EVERY
+def test_a_change_of_units_changes_the_run_by_its_units(algorithm: Algorithm) -> None:
+    """f -> s f(x/r): with curvatures times s/r^2 and step sizes times r^2/s the models are r times the old ones."""
+    r, s = Fraction(3), Fraction(5)
+    units = {"local_lr": r**2 / s, "proximal": s / r**2}
+    if algorithm.name in SERVER_STEPS_ALONG_GRADIENTS:
+        units["global_lr"] = r**2 / s
+    for seed in range(5):
+        case = case_for(algorithm, seed)
+        curved = s / r**2
+        rounds = [
+            dataclasses.replace(slots, steps=slots.steps * curved, gradient=slots.gradient * curved)
+            for slots in case.rounds
+        ]
+        rescaled = Scenario(case.curvature * curved, case.centre * r, case.x0 * r, rounds)
+        hyper = some_hyper(algorithm)
+        changed = {name: getattr(hyper, name) * unit for name, unit in units.items() if hasattr(hyper, name)}
+        old, new = play(algorithm, hyper, case), play(algorithm, dataclasses.replace(hyper, **changed), rescaled)
+        for before, after in zip(old, new, strict=True):
+            assert (after.linear["x"] == r * before.linear["x"]).all()
+            require_exact(after.linear)
