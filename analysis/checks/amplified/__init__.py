@@ -1,7 +1,28 @@
 """How the statements of amplified are checked, by topic."""
 
 from analysis.checks import CheckBook
-from analysis.checks.units import unit_checks
-from fltheory.papers.amplified import paper
+from analysis.checks.amplified import (
+    algorithm,
+    corollaries,
+    divergence,
+    intervals,
+    laws,
+    remarks,
+    stochastic,
+    tails,
+    theorem,
+    units,
+)
 
-checks = CheckBook(unit_checks(paper))
+checks = CheckBook(
+    algorithm.checks,
+    theorem.checks,
+    corollaries.checks,
+    divergence.checks,
+    stochastic.checks,
+    tails.checks,
+    intervals.checks,
+    laws.checks,
+    remarks.checks,
+    units.checks,
+)

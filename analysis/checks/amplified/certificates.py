@@ -1,0 +1,94 @@
+"""Certificates that a computer can check: identities, and inequalities whose difference has no negative coefficient.
+
+An inequality between quantities of known ranges is brought to rational functions of symbols that may take any
+nonnegative value (N >= 2 becomes N = 2 + m, rho <= 1 becomes rho = 1/(1 + r)); if then numerator and denominator have
+nonnegative coefficients only, it is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import sympy
+from sympy import Dummy
+
+from analysis.evidence import Evidence
+from fltheory.distributions.symbolic import Step
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A statement, and whether its certificate holds."""
+
+    statement: str
+    holds: bool
+
+
+def zero(statement: str, residual: Any) -> Shown:
+    """An identity: the residual, rational in its symbols, cancels to 0."""
+    return Shown(statement, Step(statement, sympy.expand(sympy.sympify(residual))).holds)
+
+
+def nonnegative(statement: str, difference: Any, where: Mapping[Any, Any] | None = None) -> Shown:
+    """An inequality: after the substitutions of `where` the difference is a ratio of polynomials of one sign."""
+    return Shown(statement, _one_sign(sympy.sympify(difference).subs(dict(where or {}), simultaneous=True)))
+
+
+def _one_sign(expression: Any) -> bool:
+    try:
+        numerator, denominator = sympy.fraction(sympy.cancel(sympy.together(sympy.powdenest(expression, force=True))))
+        return bool(numerator == 0 or _signs(numerator) * _signs(denominator) > 0)
+    except sympy.PolynomialError:  # not a rational function: nothing is shown
+        return False
+
+
+def _signs(polynomial: Any) -> int:
+    """1 if no coefficient is negative, -1 if none is positive, 0 if there are both."""
+    symbols = sorted(polynomial.free_symbols, key=str)
+    values = sympy.Poly(polynomial, *symbols).coeffs() if symbols else [polynomial]
+    if all(value.is_nonnegative for value in values):
+        return 1
+    return -1 if all(value.is_nonpositive for value in values) else 0
+
+
+def more_than(least: Any) -> Any:
+    """Any number of at least `least`: it plus a nonnegative symbol."""
+    return least + Dummy("m", nonnegative=True)
+
+
+def at_most_one() -> Any:
+    """Any number in (0, 1]."""
+    return 1 / (1 + Dummy("r", nonnegative=True))
+
+
+def weighted_sum(expression: Any, variable: Any, sums: Mapping[int, Any]) -> Any:
+    """sum_n q_n expression(a_n) for a polynomial in `variable`, given sum_n q_n a_n^k as sums[k]: linearity."""
+    powers = sympy.Poly(sympy.expand(expression), variable).all_coeffs()[::-1]
+    return sum(coefficient * sums[power] for power, coefficient in enumerate(powers))
+
+
+def chain(steps: Iterable[Shown], summary: str) -> Evidence:
+    """`proved` if every step holds, else `not checked` with the first that does not."""
+    done: list[str] = []
+    for step in steps:
+        if not step.holds:
+            return Evidence("not checked", "algebra", f"not shown: {step.statement}", cases=len(done))
+        done.append(step.statement)
+    return Evidence("proved", "algebra", summary, "; ".join(done), len(done))
+
+
+def confirmed(proof: Evidence, numbers: Evidence) -> Evidence:
+    """A proof held against computed numbers: a violation refutes, and numbers alone are not taken for a proof."""
+    if numbers.verdict == "refuted":
+        return numbers
+    if proof.verdict != "proved":
+        return proof
+    return replace(joined(proof, numbers), largest=numbers.largest)
+
+
+def joined(first: Evidence, second: Evidence) -> Evidence:
+    """Two findings of one kind as one, in the words of the first."""
+    summary, cases = f"{first.summary} {second.summary}", first.cases + second.cases
+    return replace(first, summary=summary, cases=cases, largest=max(first.largest or 0.0, second.largest or 0.0))
