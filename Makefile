@@ -54,6 +54,6 @@ clean:
 	touch $@
 
 .venv/all: .venv/dev
-	$(PIP) --editable '.[testing,dev,training,notebooks,cluster]'
+	$(PIP) --editable '.[testing,dev,training,notebooks,cluster,pep]'
 	rm -rf *.egg-info
 	touch $@

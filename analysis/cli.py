@@ -176,6 +176,20 @@ def replay(witness: Annotated[Path, typer.Argument(metavar="WITNESS.json")]) -> 
     raise typer.Exit(DONE if violated else DIFFERS)
 
 
+@app.command("worst-case")
+def worst_case(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[ID|PAPER]...")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Compute how far one-step lemmas are from tight (extra `pep`); exit code 1 if one is violated."""
+    _one_thread_a_process()
+    from analysis.worst_case_command import worst_cases
+
+    text, violated = worst_cases(names or [], as_json=as_json)
+    print(text)
+    raise typer.Exit(DIFFERS if violated else DONE)
+
+
 @app.command()
 def graph(
     paper: Annotated[str | None, typer.Argument(metavar="[PAPER]")] = None,
