@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -18,16 +19,22 @@ from sims import selection as selections
 from sims.algorithms import Algorithm, algorithms
 from sims.algorithms.protocol import Cohort, Local
 from sims.problems import make, problems
+from sims.problems.rational import number
+from sims.refusals import about, building
 from sims.roles import ROLES, Roles
-from sims.rounds import Setup
+from sims.rounds import Setup, require_clients
 from sims.schedules import SCHEDULES
 from sims.weighting import RULES
+
+LARGEST = 10**7  # whole number that a file may ask for: more clients, rounds or samples fit no memory
 
 Named = Mapping[str, Any]  # {"name": ..., parameter: value, ...}
 Makers = Mapping[str, Callable[..., Any]]
 
 
-def _always(clients: Iterable[int]) -> selections.Selection:
+def _always(clients: Sequence[int]) -> selections.Selection:
+    if not isinstance(clients, Sequence):
+        raise InputError("clients", clients, "a list of client numbers")
     return selections.always(*clients)
 
 
@@ -57,28 +64,34 @@ def with_defaults(experiment: Mapping[str, Any], weighting: Named) -> dict[str, 
     """
     filled = dict(experiment)
     filled["problem"] = _filled("problem", problems, experiment["problem"])
-    n_clients = make(**_spread(filled["problem"])).n_clients
+    n_clients = _problem_of(filled["problem"]).n_clients
     filled["process"] = _filled("process", _processes(), experiment["process"], implied=frozenset({"n_clients"}))
     hypers = {name: algorithm.hyper for name, algorithm in algorithms().items()}
     own: dict[str, Makers] = {"weighting": RULES, "selection": SELECTIONS, "roles": ROLES, "schedule": SCHEDULES}
     filled["algorithm"] = []
     for contestant in experiment["algorithm"]:
-        hyper = _filled("algorithm", hypers, {k: v for k, v in contestant.items() if k not in {*own, "label"}})
-        wanted = _wanted(algorithms()[hyper["name"]], _made("algorithm", hypers, hyper), n_clients)
-        parts = {"weighting": weighting, **{what: contestant[what] for what in own if contestant[what]}}
-        for what in ("weighting", "roles"):
-            if what not in wanted:
-                if contestant[what]:
-                    raise InputError(
-                        f"{what} of {contestant['label']}", contestant[what]["name"], "left out: it has none"
-                    )
-                parts.pop(what, None)
-            elif what not in parts:
-                raise InputError(f"{what} of {contestant['label']}", None, f"given: one of {', '.join(own[what])}")
-        named = {what: _filled(what, own[what], part) for what, part in parts.items()}
-        nothing = dict.fromkeys(own)
-        filled["algorithm"].append({**hyper, "label": contestant["label"], **nothing, **named})
+        with about(label_of(experiment, contestant)):
+            hyper = _filled("algorithm", hypers, {k: v for k, v in contestant.items() if k not in {*own, "label"}})
+            made = _made("algorithm", hypers, hyper)
+            with building(f"algorithm {hyper['name']}", hyper):
+                wanted = _wanted(algorithms()[hyper["name"]], made, n_clients)
+            parts = {"weighting": weighting, **{what: contestant[what] for what in own if contestant[what]}}
+            for what in ("weighting", "roles"):
+                if what not in wanted:
+                    if contestant[what]:
+                        raise InputError(what, contestant[what]["name"], f"left out, as {hyper['name']} has none")
+                    parts.pop(what, None)
+                elif what not in parts:
+                    raise InputError(what, None, f"given for {hyper['name']}, one of {', '.join(own[what])}")
+            named = {what: _filled(what, own[what], part) for what, part in parts.items()}
+            nothing = dict.fromkeys(own)
+            filled["algorithm"].append({**hyper, "label": contestant["label"], **nothing, **named})
     return filled
+
+
+def label_of(experiment: Mapping[str, Any], contestant: Named) -> str:
+    """What a sentence calls an algorithm: nothing where there is no other."""
+    return str(contestant["label"]) if len(experiment["algorithm"]) > 1 else ""
 
 
 def _wanted(algorithm: Algorithm, hyper: Any, n_clients: int) -> set[str]:
@@ -101,7 +114,15 @@ def _wanted(algorithm: Algorithm, hyper: Any, n_clients: int) -> set[str]:
 def setup_of(experiment: Mapping[str, Any], index: int) -> Setup:
     """What the algorithm of this index runs in. Raises InputError for whatever does not fit together."""
     experiment = with_infinity(experiment)
-    problem, contestant = make(**_spread(experiment["problem"])), experiment["algorithm"][index]
+    problem, contestant = _problem_of(experiment["problem"]), experiment["algorithm"][index]
+    with building(f"problem {experiment['problem']['name']}", experiment["problem"]):
+        _ = problem.constants  # of numbers that are too large, they overflow
+    process = _process_of(experiment["process"], problem.n_clients)
+    with about(label_of(experiment, contestant)):
+        return _setup(problem, process, contestant, experiment["dropout"])
+
+
+def _setup(problem: Any, process: Any, contestant: Named, dropout: float) -> Setup:
     own = {"weighting", "selection", "roles", "schedule", "label"}
     algorithm = algorithms()[contestant["name"]]
     hyper = _made(
@@ -111,10 +132,10 @@ def setup_of(experiment: Mapping[str, Any], index: int) -> Setup:
         problem=problem,
         algorithm=algorithm,
         hyper=hyper,
-        process=_process_of(experiment["process"], problem.n_clients),
+        process=process,
         rule=_made("weighting", RULES, contestant["weighting"]) if contestant["weighting"] else None,
         selection=_selection_of(contestant["selection"]),
-        dropout=experiment["dropout"],
+        dropout=dropout,
         roles=_roles_of(contestant["roles"]),
         schedule=_made("schedule", SCHEDULES, contestant["schedule"]),
     )
@@ -127,7 +148,14 @@ def _process_of(named: Named, n_clients: int) -> Any:
         parameters.setdefault("n_clients", n_clients)
     if isinstance(parameters.get("p"), Real):
         parameters["p"] = np.full(n_clients, float(parameters["p"]))
-    return _made("process", _processes(), parameters)
+    process = _made("process", _processes(), parameters)
+    require_clients(process.n_clients, n_clients)
+    return process
+
+
+def _problem_of(named: Named) -> Any:
+    with building(f"problem {named['name']}", named):
+        return make(**_spread(named))
 
 
 def _spread(named: Named) -> dict[str, Any]:
@@ -135,15 +163,17 @@ def _spread(named: Named) -> dict[str, Any]:
     parameters = dict(named)
     for key, value in named.items():
         if isinstance(value, Mapping) and value.keys() == {"low", "high", "n"}:
-            parameters[key] = np.linspace(value["low"], value["high"], count(f"{key}.n", value["n"])).tolist()
+            low, high = (float(number(f"{key}.{end}", value[end])) for end in ("low", "high"))
+            n = count(f"{key}.n", value["n"])
+            _check_value(f"{key}.n", n, "int")
+            parameters[key] = np.linspace(low, high, n).tolist()
     return parameters
 
 
 def _selection_of(named: Named) -> selections.Selection:
     parameters = dict(named)
     if parameters.get("otherwise") is not None:
-        otherwise = parameters["otherwise"]
-        parameters["otherwise"] = _selection_of({"name": otherwise} if isinstance(otherwise, str) else otherwise)
+        parameters["otherwise"] = _selection_of(parameters["otherwise"])
     if parameters.get("strength"):
         raise InputError("selection.strength", parameters["strength"], "0: these problems have no accuracy to adapt to")
     selection: selections.Selection = _made("selection", SELECTIONS, parameters)
@@ -167,20 +197,26 @@ def _processes() -> Makers:
     return makers
 
 
-def _filled(what: str, known: Makers, named: Named, implied: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """The name as it is registered, and all parameters."""
+def _filled(what: str, known: Makers, named: Any, implied: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """The name as it is registered, and all parameters; a selection within a selection likewise."""
     name, given = _find(what, known, named)
     bound = _bound(what, name, known[name], given, implied)
+    if known is SELECTIONS and "otherwise" in bound:
+        bound["otherwise"] = _filled(f"{what}.otherwise", known, bound["otherwise"])
     return {"name": name, **bound}
 
 
 def _made(what: str, known: Makers, named: Named) -> Any:
     name, given = _find(what, known, named)
-    return known[name](**given)
+    with building(f"{what} {name}", given):
+        return known[name](**given)
 
 
-def _find(what: str, known: Makers, named: Named) -> tuple[str, dict[str, Any]]:
-    """The registered name, whether spelled with - or with _, and the parameters."""
+def _find(what: str, known: Makers, named: Any) -> tuple[str, dict[str, Any]]:
+    """The registered name, whether spelled with - or with _, and the parameters; a name alone will do."""
+    named = {"name": named} if isinstance(named, str) else named
+    if not isinstance(named, Mapping) or "name" not in named:
+        raise InputError(what, named, "a name, or a table with a name and parameters")
     wanted = str(named["name"])
     spelled = {name.replace("_", "-"): name for name in known}
     if wanted.replace("_", "-") not in spelled:
@@ -192,12 +228,47 @@ def _bound(
     what: str, name: str, make: Callable[..., Any], given: dict[str, Any], implied: frozenset[str]
 ) -> dict[str, Any]:
     signature = inspect.signature(make)
-    for key in given:
+    for key, value in given.items():
         if key not in signature.parameters:
             raise InputError(f"parameter of {what} {name}", key, one_of(key, signature.parameters))
+        _check_parameter(f"{what}.{key}", value, signature.parameters[key])
     for key, parameter in signature.parameters.items():
         if parameter.default is parameter.empty and key not in given and key not in implied:
             raise InputError(f"{what}.{key}", None, f"given for {what} {name}")
     bound = signature.bind_partial(**given)
     bound.apply_defaults()
     return dict(bound.arguments)
+
+
+def _check_parameter(argument: str, value: Any, parameter: inspect.Parameter) -> None:
+    """Refuse what a file can hold and a parameter cannot be: true for a number, a date, NaN, a gigantic count."""
+    kind = "" if parameter.annotation is parameter.empty else str(parameter.annotation)
+    if isinstance(parameter.default, bool):
+        kind = "bool"
+    if kind == "bool" and not isinstance(value, bool):
+        raise InputError(argument, value, "true or false")
+    if isinstance(value, bool) and kind and "bool" not in kind:
+        raise InputError(argument, value, "something else than true or false")
+    _check_value(argument, value, "" if argument.endswith("seed") else kind)
+    if "ArrayLike" in kind:
+        try:
+            np.array(value)
+        except ValueError:
+            raise InputError(argument, value, "a rectangular array of numbers") from None
+
+
+def _check_value(argument: str, value: Any, kind: str) -> None:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            _check_value(f"{argument}.{key}", inner, kind)
+    elif isinstance(value, list | tuple):
+        if len({isinstance(inner, bool) for inner in value if not isinstance(inner, list | tuple)}) > 1:
+            raise InputError(argument, value, "a list of numbers or of truth values, not of both")
+        for inner in value:
+            _check_value(argument, inner, kind)
+    elif isinstance(value, float) and math.isnan(value):
+        raise InputError(argument, value, "a number")
+    elif not isinstance(value, bool | int | float | str | None):
+        raise InputError(argument, value, "a number, text, true or false, a list or a table")
+    elif isinstance(value, int | float) and re.search(r"\bint\b", kind) and LARGEST < abs(value) < math.inf:
+        raise InputError(argument, value, f"at most {LARGEST:,}")

@@ -142,7 +142,7 @@ def read(path: str | Path) -> Experiment:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError("experiment", str(path), f"a text file that can be read ({error})") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # ValueError: also a number of too many digits
         raise InputError("experiment", str(path), f"a TOML file ({error})") from None
     return parse(content)
 
@@ -189,5 +189,10 @@ def _sentence(error: ValidationError) -> InputError:
         return InputError(f"key of {place or 'the experiment'}", where[-1], one_of(where[-1], fields))
     if first["type"] == "missing":
         return InputError(name, None, "given")
+    if first["type"] == "too_short":
+        return InputError(name, first["input"], "a list of at least one")
+    if first["type"] == "model_type":
+        named = first["ctx"]["class_name"] != Recording.__name__
+        return InputError(name, first["input"], "a name, or a table with a name and parameters" if named else "a table")
     message = first["msg"].removeprefix("Input should be ")
     return InputError(name, first["input"], message)

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import json
+import logging
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from fltheory.errors import InputError
+from fltheory.participation import Recorded
 from fltheory.streams import stream
-from sims.catalogue import setup_of
+from sims.catalogue import label_of, setup_of
+from sims.divergence import stable_step
 from sims.experiment import Experiment
 from sims.recorder import Record, check_metrics
-from sims.rounds import Setup, Simulation, stable_step
+from sims.refusals import about, building
+from sims.rounds import Setup, Simulation
+from sims.schedules import constant
+
+log = logging.getLogger(__name__)
+
+MOST_BYTES = 2**34  # of arrays that an experiment may need: 16 GiB
+MOST_STEPS = 10**6  # gradients that a client may compute in a round
 
 
 @lru_cache(maxsize=64)
@@ -37,24 +48,65 @@ def record(experiment: Experiment) -> Record:
 
 
 def check(experiment: Experiment) -> None:
-    """Raise InputError, one sentence, for whatever does not fit together.
+    """Raise InputError, one sentence, for whatever does not fit together; log what is only doubtful.
 
     One replicate of every algorithm goes through its first round, so that what only a round can tell is told here.
     """
-    for index in range(len(experiment.algorithm)):
+    canonical = json.loads(experiment.canonical)
+    for index, contestant in enumerate(canonical["algorithm"]):
         one = setup(experiment.canonical, index)
-        check_metrics(tuple(experiment.record.what), one.problem, one.rates)
-        _check_step(one, experiment.rounds)
-        first = start(experiment, 1, one.problem.dimension)
-        rng = stream(experiment.seed, "preflight")
-        Simulation(one, first, experiment.rounds, rng, record(experiment)).advance(1)
+        label = label_of(canonical, contestant)
+        with about(label):
+            check_metrics(tuple(experiment.record.what), one.problem, one.rates)
+            _check_size(experiment, one)
+            _check_log(one.process, experiment.rounds)
+            with building(f"algorithm {contestant['name']}", contestant):
+                _run_first_round(experiment, one)
+        _doubt_step(one, experiment.rounds, label)
 
 
-def _check_step(one: Setup, rounds: int) -> None:
-    """Refuse local steps that move away from the client's own minimum, on strongly convex problems."""
+def _run_first_round(experiment: Experiment, one: Setup) -> None:
+    """With the step size of the whole run, but a trace of this round alone."""
+    if one.schedule is not constant():
+        factor = one.schedule
+        one = replace(one, schedule=lambda round, rounds: factor(round, experiment.rounds))
+    first, rng = start(experiment, 1, one.problem.dimension), stream(experiment.seed, "preflight")
+    Simulation(one, first, 1, rng, Record(tuple(experiment.record.what), 1, 1)).advance()
+
+
+def _check_size(experiment: Experiment, one: Setup) -> None:
+    """Refuse what no memory holds, by an estimate of the largest arrays."""
+    n_clients, recorded = one.problem.n_clients, len(record(experiment).all_rounds)
+    columns = 3 + sum(one.problem.dimension if what == "model" else 1 for what in experiment.record.what)
+    rows = recorded * len(experiment.algorithm)
+    for name, value, each in (
+        ("rounds", experiment.rounds, n_clients),
+        ("rounds", experiment.rounds, 8 * columns * rows / experiment.rounds),
+        ("replicates", experiment.replicates, 8 * columns * rows),
+    ):
+        if value * each > MOST_BYTES:
+            most = f"{int(MOST_BYTES / each):,}"
+            raise InputError(name, value, f"at most {most}, as what is kept would take more than 16 GiB")
+    for name in ("local_steps", "batch"):
+        value = getattr(one.hyper, name, None) or 0
+        if value > MOST_STEPS:
+            raise InputError(name, value, f"at most {MOST_STEPS:,}")
+
+
+def _check_log(process: Any, rounds: int) -> None:
+    if isinstance(process, Recorded) and process.end == "raise" and rounds > process.n_rounds:
+        allowed = f'at most the {process.n_rounds} rounds of the log, as the process has end = "raise"'
+        raise InputError("rounds", rounds, allowed)
+
+
+def _doubt_step(one: Setup, rounds: int, label: str) -> None:
+    """Warn of local steps that may move away from a client's own minimum, on strongly convex problems.
+
+    Clients differ in curvature, so that what is too large for one of them may still be stable on the whole.
+    """
     hyper: Any = one.hyper
     lr, steps = getattr(hyper, "local_lr", 0), getattr(hyper, "local_steps", 1)
     largest = stable_step(one.problem)
     if steps > 1 and one.problem.constants.strong_convexity and lr * one.schedule(0, rounds) > largest:
-        allowed = f"at most {largest:g} = 2 / smoothness on this problem, or local steps diverge"
-        raise InputError("local_lr", lr, allowed)
+        who = f"algorithm {label!r}: " if label else ""
+        log.warning("warning: %slocal_lr %g is above %g = 2 / smoothness, local steps may diverge", who, lr, largest)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fltheory.errors import count, probabilities
+from fltheory.errors import InputError, count, probabilities
 from sims.algorithms import fedamd
 from sims.algorithms.protocol import Cohort
 
@@ -20,7 +20,7 @@ Roles = Callable[[int, Cohort, np.random.Generator], np.ndarray]
 
 def constant(probability: Any) -> Roles:
     """Each client for itself: role 1, FedAMD's anchor, with this probability."""
-    probabilities("probability", probability, zero=True)
+    _one_probability(probability)
     return partial(_constant, probability=probability)
 
 
@@ -31,7 +31,7 @@ def sequential(period: int) -> Roles:
 
 def full_rounds(probability: Any) -> Roles:
     """All clients of a replicate have role 1 in round 0, and later with this probability (FedPAGE)."""
-    probabilities("probability", probability, zero=True)
+    _one_probability(probability)
     return partial(_full_rounds, probability=probability)
 
 
@@ -46,6 +46,11 @@ ROLES: Mapping[str, Callable[..., Roles]] = {
     "one": one,
     "sequential": sequential,
 }
+
+
+def _one_probability(value: Any) -> None:
+    if probabilities("probability", value, zero=True).ndim:
+        raise InputError("probability", value, "one number in [0, 1]")
 
 
 def _constant(round: int, cohort: Cohort, rng: np.random.Generator, *, probability: Any) -> np.ndarray:

@@ -16,13 +16,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from array_api_compat import device, is_numpy_array
+from array_api_compat import device, is_array_api_obj, is_numpy_array
 
 from fltheory.errors import InputError, count
 from fltheory.participation import ParticipationProcess
+from sims.algorithms.arguments import of_one_kind
 from sims.algorithms.protocol import Algorithm, Cohort, Local, State
-from sims.arrays import Array, array_namespace
+from sims.arrays import Array, array_namespace, is_exact, require_exact
 from sims.availability import Reactive, availability
+from sims.divergence import Diverged
 from sims.problems.base import Problem
 from sims.problems.local import local_update
 from sims.recorder import Moment, Record, on_host
@@ -61,13 +63,11 @@ class Setup:
     schedule: Schedule = field(default_factory=constant)
 
     def __post_init__(self) -> None:
-        here, there = self.process.n_clients, self.problem.n_clients
-        if here != there:
-            raise InputError("process", f"one with {here} clients", f"one with the problem's {there} clients")
+        require_clients(self.process.n_clients, self.problem.n_clients)
         if not 0 <= self.dropout < 1:
             raise InputError("dropout", self.dropout, "a probability in [0, 1)")
         if self.schedule is not constant() and not hasattr(self.hyper, "local_lr"):
-            raise InputError("schedule", self.schedule, f"constant, as {self.algorithm.name} has no local_lr")
+            raise InputError("schedule", _name(self.schedule), f"constant, as {self.algorithm.name} has no local_lr")
 
     @cached_property
     def rates(self) -> npt.NDArray[np.float64] | None:
@@ -77,38 +77,27 @@ class Setup:
         return self.process.rate * (1 - self.dropout)
 
 
-class Diverged(InputError):
-    """Something became infinite or NaN; what was recorded before is still in the simulation's record."""
-
-    def __init__(self, sentence: str) -> None:
-        ValueError.__init__(self, sentence)
-
-    @classmethod
-    def at(cls, round: int, client: int | None, hyper: Any, problem: Problem) -> Diverged:
-        """The sentence: round, client where one is to blame, step sizes, and the largest stable one."""
-        who = "the model" if client is None else f"the update of client {client}"
-        steps = " and ".join(f"{n} {getattr(hyper, n)}" for n in ("local_lr", "global_lr") if hasattr(hyper, n))
-        amplified = getattr(hyper, "global_lr", 1) > 1
-        return cls(
-            f"round {round}: {who} is no longer finite with {steps}; "
-            f"gradient steps on this problem are stable up to {stable_step(problem)}"
-            + (", less under a global_lr above 1" if amplified else "")
-        )
+def _name(schedule: Schedule) -> str:
+    return str(getattr(getattr(schedule, "func", schedule), "__name__", schedule)).strip("_")
 
 
-def stable_step(problem: Problem) -> float:
-    """2 / smoothness: gradient descent with a larger step moves away from the minimum of a quadratic."""
-    smoothness = float(problem.constants.smoothness or 0)
-    return 2 / smoothness if smoothness else math.inf
+def require_clients(of_the_process: int, of_the_problem: int) -> None:
+    """Raise InputError unless there are as many of the one as of the other."""
+    if of_the_process != of_the_problem:
+        allowed = f"{of_the_problem}, as many as the problem has"
+        raise InputError("number of clients of the process", of_the_process, allowed)
 
 
 class Simulation:
     """R replicates of a setup, round by round.
 
-    start    models (R, d) before round 0, of numpy or torch
+    start    models (R, d) before round 0, of numpy or torch; the run is exact if they are
     rounds   T
     rng      the source of all random numbers of these replicates
     record   what to keep; nothing if it is None
+
+    Raises InputError for a start of another shape, and for parameters of another kind than the start: an exact run
+    knows no floats, a schedule or weights among them.
 
     >>> from sims.algorithms.fedavg import Hyper, fedavg
     >>> from sims.problems.quadratic import DiagonalQuadratic
@@ -126,8 +115,13 @@ class Simulation:
     ) -> None:
         self.setup, self.rounds = setup, count("rounds", rounds)
         self.record = record or Record((), self.rounds, self.rounds)
+        allowed = f"of shape (replicates, {setup.problem.dimension})"
+        if not is_array_api_obj(start):
+            raise InputError("start", start, f"a numpy or torch array {allowed}")
         if start.ndim != 2 or start.shape[1] != setup.problem.dimension:
-            raise InputError("start", start.shape, f"of shape (replicates, {setup.problem.dimension})")
+            raise InputError("start", start.shape, allowed)
+        self._exact = is_exact(start)
+        _require_one_kind(setup, start)
         self.replicates, self.n_clients = start.shape[0], setup.problem.n_clients
         shape = (self.replicates, self.n_clients)
         self.streams = dict(zip(STREAMS, rng.spawn(len(STREAMS)), strict=True))
@@ -159,7 +153,12 @@ class Simulation:
         work = setup.algorithm.work(self.state, cohort, hyper)
         local = local_update(setup.problem, work, cohort, setup.problem.draw(self.streams["noise"], cohort, work))
         after = setup.algorithm.apply(self.state, cohort, local, hyper)
-        self._refuse_infinite(cohort, local, after, hyper)
+        if self._exact:
+            require_exact(after.linear)
+        elif is_exact(after.linear["x"]):
+            raise InputError("hyper", hyper, "without Fractions, as the model is in floats")
+        else:
+            self._refuse_infinite(cohort, local, after, hyper)
         self.state = after
         if self._weights is not None:
             self._weights.update(participated)
@@ -258,6 +257,14 @@ class Simulation:
         self.round, self._last = int(state["round"]), state["last"].copy()
         for name, generator in json.loads(str(state["streams"])).items():
             self.streams[name].bit_generator.state = generator
+
+
+def _require_one_kind(setup: Setup, start: Array) -> None:
+    of_one_kind(setup.hyper, start)
+    if is_exact(start) and setup.rule is not None:
+        raise InputError("weighting", type(setup.rule).__name__, "left out for an exact start: its weights are floats")
+    if is_exact(start) and setup.schedule is not constant():
+        raise InputError("schedule", _name(setup.schedule), "constant for an exact start: its factors are floats")
 
 
 def _placed(cohort: Cohort, model: Array) -> Cohort:

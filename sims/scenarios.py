@@ -53,14 +53,14 @@ def schedule(rounds: Sequence[npt.ArrayLike]) -> Scenario:
     [(1, [False, True], 0)]
     """
     cohorts = [cohort(row) for row in rounds]
-    if not cohorts:
-        raise InputError("rounds", rounds, "at least one round")
+    if len({who.n_clients for who in cohorts}) != 1:
+        raise InputError("rounds", rounds, "at least one round, each with a truth value for every client")
     return Scenario({0: 1}, lambda r, discrete: [(1, cohorts[r], (r + 1) % len(cohorts))])
 
 
 def bernoulli(rates: Sequence[Any]) -> Scenario:
     """Client n takes part with probability rates[n], independently of everything: all subsets."""
-    probabilities("rates", rates, zero=True)
+    _each_client(rates=probabilities("rates", rates, zero=True))
     outcomes = [(chance, cohort(on), None) for chance, on in _independent(rates)]
     return Scenario({None: 1}, lambda process, discrete: outcomes)
 
@@ -78,8 +78,7 @@ def uniform_subsets(n_clients: int, size: int) -> Scenario:
 
 def markov(enter: Sequence[Any], leave: Sequence[Any]) -> Scenario:
     """Independent two-state clients from a stationary start: P(off -> on) = enter, P(on -> off) = leave."""
-    probabilities("enter", enter)
-    probabilities("leave", leave, zero=True)
+    _each_client(enter=probabilities("enter", enter), leave=probabilities("leave", leave, zero=True))
     rates = [Fraction(1) * a / (a + b) for a, b in zip(enter, leave, strict=True)]
     start = {on: chance for chance, on in _independent(rates)}
 
@@ -206,6 +205,16 @@ def fedau_weighted(scenario: Scenario, cutoff: float) -> Scenario:
 
     start = {(process, (0, (), ())): chance for process, chance in scenario.start.items()}
     return Scenario(start, lambda *state: list(outcomes(*state)))
+
+
+def _each_client(**numbers: npt.NDArray[np.float64]) -> None:
+    """Raise InputError unless these are lists with a number for each client, all of one length."""
+    first, *_ = numbers
+    for name, values in numbers.items():
+        if values.ndim != 1:
+            raise InputError(name, values, "a list with a number for each client")
+        if len(values) != len(numbers[first]):
+            raise InputError(name, values, f"{len(numbers[first])} numbers, as many as {first}")
 
 
 def _independent(rates: Sequence[Any]) -> Iterator[tuple[Any, tuple[bool, ...]]]:

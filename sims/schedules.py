@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from fltheory.errors import InputError, count
+from sims.algorithms.arguments import positive
 
 Schedule = Callable[[int, int], float]  # (round, number of rounds) -> factor
 
@@ -31,10 +32,10 @@ def decay(at: Sequence[int], factor: float) -> Schedule:
     >>> [decay(at=[2, 3], factor=0.5)(t, 5) for t in range(5)]
     [1.0, 1.0, 0.5, 0.25, 0.25]
     """
-    rounds = tuple(count("at", t, least=0) for t in at)
-    if not (isinstance(factor, int | float) and 0 < factor < math.inf):
-        raise InputError("factor", factor, "a finite number above 0")
-    return partial(_decay, at=rounds, factor=factor)
+    if not isinstance(at, Sequence):
+        raise InputError("at", at, "a list of rounds")
+    positive(factor=factor)
+    return partial(_decay, at=tuple(count("at", t, least=0) for t in at), factor=factor)
 
 
 SCHEDULES: Mapping[str, Callable[..., Schedule]] = {

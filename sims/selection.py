@@ -26,6 +26,7 @@ import numpy as np
 from array_api_compat import is_numpy_array
 
 from fltheory.errors import InputError, count, probabilities
+from sims.algorithms.arguments import not_negative
 from sims.algorithms.protocol import Cohort, State
 from sims.arrays import Array, marked
 
@@ -45,6 +46,8 @@ def always(*clients: int) -> Selection:
     >>> cohort.clients[cohort.valid].tolist()
     [0]
     """
+    if not clients:
+        raise InputError("clients", clients, "at least one client")
     return partial(_always, clients=tuple(count("clients", c, least=0) for c in clients))
 
 
@@ -96,8 +99,7 @@ def snapshot(
         count("interval", interval)
     else:
         probabilities("probability", probability, zero=True)
-    if not strength >= 0:
-        raise InputError("strength", strength, "at least 0")
+    not_negative(strength=strength)
     size = count("size", size)
     return partial(
         _snapshot, size=size, otherwise=otherwise, interval=interval, probability=probability, strength=strength

@@ -20,11 +20,14 @@ updates, as the authors' program does; that matters only if the step size change
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from fltheory.errors import InputError, count
-from sims.algorithms.arguments import not_negative, positive
+from sims.algorithms.arguments import not_negative, positive, truth
 from sims.algorithms.protocol import Algorithm, Cohort, Local, State, Work, total
 from sims.arrays import Array, array_namespace, counters, device, marked, put_rows, take_rows, zeros
 
@@ -51,7 +54,10 @@ class Hyper:
         count("local_steps", self.local_steps)
         if self.refresh is not None:
             count("refresh", self.refresh)
+        truth(gradient_memory=self.gradient_memory)
         if self.weights is not None:
+            if not isinstance(self.weights, Sequence | np.ndarray) or isinstance(self.weights, str):
+                raise InputError("weights", self.weights, "a list with a share for each client")
             for weight in self.weights:
                 not_negative(weights=weight)
             if abs(sum(self.weights) - 1) > 1e-9:

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from fltheory.errors import count
-from sims.algorithms.arguments import positive
+from sims.algorithms.arguments import positive, truth
 from sims.algorithms.protocol import Algorithm, Cohort, Local, State, Work
 from sims.arrays import Array, array_namespace, counters, marked, put_rows, zeros
 
@@ -33,6 +33,7 @@ class Hyper:
     def __post_init__(self) -> None:
         positive(local_lr=self.local_lr, global_lr=self.global_lr)
         count("local_steps", self.local_steps)
+        truth(wait=self.wait)
 
 
 as_in_paper, as_in_code = partial(Hyper, wait=True), partial(Hyper, wait=False)

@@ -38,7 +38,7 @@ class Hyper:
         not_negative(global_lr=self.global_lr)
         count("local_steps", self.local_steps)
         batch_size(self.batch)
-        if self.option not in (1, 2):
+        if self.option is True or self.option not in (1, 2):
             raise InputError("option", self.option, "1 or 2")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fltheory.errors import InputError
+from sims.algorithms.arguments import of_one_kind
 from sims.algorithms.protocol import Algorithm, Cohort, State, Work
 from sims.arrays import Array, as_exact, is_exact, require_exact
 from sims.problems.base import Draws, Problem
@@ -21,7 +22,8 @@ class Setting:
     """An algorithm on a problem from the model `x0` (d,).
 
     Everything is exact if x0 is given in ints, Fractions or strings such as "1/3" (then so must be the problem, the
-    parameters, probabilities and weights), and float64 if it is given in floats.
+    parameters, probabilities and weights), and float64 if it is given in floats. Raises InputError for a parameter of
+    the other kind.
     """
 
     algorithm: Algorithm
@@ -33,6 +35,7 @@ class Setting:
         object.__setattr__(self, "x0", array("x0", self.x0))
         if self.x0.shape != (self.problem.dimension,):
             raise InputError("x0", self.x0, f"{self.problem.dimension} numbers, as many as the problem has parameters")
+        of_one_kind(self.hyper, self.x0)
 
     def like_x0(self, values: Any) -> Array:
         """Numbers as an array of the kind of x0; TypeError for a float in an exact setting."""
@@ -67,6 +70,9 @@ class Setting:
         return after
 
     def _batched(self, cohort: Cohort, state: State) -> Cohort:
+        if cohort.n_clients != self.problem.n_clients:
+            allowed = f"for {self.problem.n_clients} clients, as many as the problem has"
+            raise InputError("scenario", f"one for {cohort.n_clients} clients", allowed)
         batch = state.linear["x"].shape[0]
         weight = None if cohort.weight is None else self.like_x0(cohort.weight)
         parts = (cohort.clients, cohort.valid, weight, cohort.role)

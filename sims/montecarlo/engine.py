@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 import fltheory
-from fltheory.errors import InputError, count
+from fltheory.errors import InputError, count, processes
 from fltheory.streams import stream
 
 Result = dict[str, npt.NDArray[Any]]
@@ -55,7 +55,7 @@ def run(
     >>> [round(float(result["mean"]), 3) for result in run(task, 2, purpose="example", seed=0)]
     [0.489, 0.486]
     """
-    chunks, seed, workers = count("chunks", chunks), count("seed", seed, least=0), count("workers", workers)
+    chunks, seed, workers = count("chunks", chunks), count("seed", seed, least=0), processes("workers", workers)
     folder = None
     if store is not None:
         folder = Path(store) / str(joblib.hash((task, purpose, seed, fltheory.__version__, np.__version__)))

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fltheory.errors import InputError
 from sims import preflight
+from sims.divergence import Diverged
 from sims.experiment import Experiment, from_canonical
-from sims.rounds import Diverged, Simulation
+from sims.rounds import Simulation
 
 LARGEST = 512  # replicates in a chunk
 CELLS = 12_800  # replicates times clients: enough to make numpy's overhead small, few enough to stay in the cache
@@ -31,12 +33,15 @@ class Replicates:
         replicates = min(self.size, experiment.replicates - chunk * self.size)
         start = preflight.start(experiment, replicates, setup.problem.dimension)
         record = preflight.record(experiment)
-        stopped = ""
+        simulation, stopped, diverged = Simulation(setup, start, experiment.rounds, rng, record), "", False
         try:
-            Simulation(setup, start, experiment.rounds, rng, record).advance()
+            simulation.advance()
         except Diverged as error:
-            stopped = str(error)
-        return {"rounds": record.rounds, "stopped": np.array(stopped), **record.arrays()}
+            stopped, diverged = str(error), True
+        except InputError as error:  # the rounds before it are kept all the same
+            stopped = f"round {simulation.round}: {error}"
+        told = {"rounds": record.rounds, "stopped": np.array(stopped), "diverged": np.array(diverged)}
+        return {**told, **record.arrays()}
 
 
 def chunk_size(experiment: Experiment, algorithm: int) -> int:

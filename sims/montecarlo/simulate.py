@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import logging
 import os
 import shutil
 from collections.abc import Generator, Iterator
@@ -19,16 +20,19 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from fltheory.errors import InputError, count
+from fltheory.errors import InputError, processes
 from sims import preflight
 from sims import store as stored
+from sims.divergence import Diverged, Stopped
 from sims.experiment import Experiment
 from sims.montecarlo import engine
 from sims.montecarlo.replicates import Replicates, chunk_size
 from sims.recorder import METRICS
-from sims.rounds import Diverged
 
 PURPOSE = "simulate"
+CONNECT = 10  # seconds in which a Dask scheduler must answer
+
+log = logging.getLogger(__name__)
 
 
 def simulate(
@@ -50,13 +54,14 @@ def simulate(
     resume      keep finished chunks, and a finished run; otherwise compute everything again
     progress    a bar on stderr
 
-    Raises InputError for whatever is wrong with the experiment, before anything runs, and Diverged at the first
-    number that is not finite; what was recorded until then is in the store as a partial run, as after Ctrl-C.
+    Raises InputError for whatever is wrong with the experiment, before anything runs, Diverged at the first number
+    that is not finite, and Stopped where a round cannot be run; what was recorded until then is in the store as a
+    partial run, as after Ctrl-C. A finished run whose data were damaged since is computed again.
     """
-    workers, about = count("workers", workers), json.loads(experiment.canonical)
+    workers, about = processes("workers", workers), json.loads(experiment.canonical)
     preflight.check(experiment)
     with _backend(backend, scheduler, workers):
-        if resume and (run := stored.complete(store, experiment.key)):
+        if resume and (run := stored.complete(store, experiment.key)) and _is_sound(run):
             return run
         chunks = stored.begin(store, experiment.key, about).absolute() / "chunks"
         if not resume:
@@ -67,13 +72,13 @@ def simulate(
                 for frame, stopped in found:
                     frames.append(frame)
                     if stopped:
-                        raise Diverged(stopped)
+                        raise stopped
         except FileNotFoundError:
             # Another process that ran the same experiment has finished it and cleared its chunks away.
             if run := stored.complete(store, experiment.key):
                 return run
             raise
-        except (Diverged, KeyboardInterrupt) as error:
+        except (Stopped, KeyboardInterrupt) as error:
             data = pl.concat(frames) if frames else pl.DataFrame()
             stored.save(store, experiment.key, about, data, partial=str(error) or "interrupted")
             raise
@@ -82,9 +87,20 @@ def simulate(
         return run
 
 
+def _is_sound(run: stored.Run) -> bool:
+    """Whether the data can be read; if not, the run no longer counts as complete."""
+    try:
+        run.data()
+    except InputError as error:
+        log.warning("warning: computing again, as %s", error)
+        stored.discard(run)
+        return False
+    return True
+
+
 def _frames(
     experiment: Experiment, workers: int, chunks: os.PathLike[str], progress: bool
-) -> Generator[tuple[pl.DataFrame, str]]:
+) -> Generator[tuple[pl.DataFrame, Stopped | None]]:
     """The data of every chunk, in order, and why it stopped, if it did."""
     for index, contestant in enumerate(experiment.algorithm):
         task = Replicates(experiment.canonical, index, chunk_size(experiment, index))
@@ -98,8 +114,9 @@ def _frames(
             progress=progress,
         )
         for chunk, result in enumerate(results):
-            stopped = str(result.pop("stopped"))
-            why = f"{contestant.label}, {stopped}" if stopped else ""
+            stopped, diverged = str(result.pop("stopped")), bool(result.pop("diverged", True))
+            kind = Diverged if diverged else Stopped
+            why = kind(f"{contestant.label}, {stopped}") if stopped else None
             yield _frame(str(contestant.label), chunk * task.size, result), why
 
 
@@ -134,6 +151,13 @@ def _backend(backend: str, scheduler: str | None, workers: int) -> Iterator[None
         client = importlib.import_module("dask.distributed").Client
     except ImportError:
         raise InputError("backend", "dask", "installed first: pip install 'fltheory[cluster]'") from None
-    own = {} if scheduler else {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with client(scheduler, **own), joblib.parallel_config(backend="dask"):
+    own = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": ":0"}
+    try:
+        connected = client(scheduler, timeout=CONNECT) if scheduler is not None else client(**own)
+    except (OSError, ValueError, TypeError) as error:
+        if scheduler is None:
+            raise
+        reason = " ".join(str(error).split())[:160]
+        raise InputError("scheduler", scheduler, f"the address of a running Dask scheduler ({reason})") from None
+    with connected, joblib.parallel_config(backend="dask"):
         yield

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from fltheory.errors import InputError
+from fltheory.errors import InputError, one_of
 from sims.problems.analytic import Analytic
 from sims.problems.least_squares import LeastSquares
 from sims.problems.logistic import Logistic
@@ -53,14 +53,16 @@ def make(name: str, noise: Mapping[str, Any] | None = None, **parameters: Any) -
         if not isinstance(noise, Mapping):
             raise InputError("noise", noise, "a table with its kind and parameters")
         rest = {key: value for key, value in noise.items() if key != "kind"}
-        parameters["noise"] = _call(noises, "noise", str(noise.get("kind")), rest)
+        if "kind" not in noise:
+            raise InputError("noise.kind", None, f"given, {one_of('', noises)}")
+        parameters["noise"] = _call(noises, "noise", str(noise["kind"]), rest)
     problem: Analytic = _call(problems, "problem", name, parameters)
     return problem
 
 
 def _call(known: Mapping[str, Callable[..., Any]], what: str, name: str, parameters: Mapping[str, Any]) -> Any:
     if name not in known:
-        raise InputError(what, name, f"one of {', '.join(known)}")
+        raise InputError(what, name, one_of(name, known))
     try:
         inspect.signature(known[name]).bind(**parameters)
     except TypeError as mismatch:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from array_api_compat import to_device
 
-from fltheory.errors import InputError
+from fltheory.errors import InputError, one_of
 from sims.algorithms.protocol import Cohort, Work
 from sims.arrays import Array, array_namespace, as_exact, is_exact
 from sims.problems.base import Draws
@@ -62,8 +62,10 @@ class Additive:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "std", number("std", self.std, least=0))
+        if not math.isfinite(float(self.std) * float(self.std)):
+            raise InputError("std", self.std, "a number whose square is finite")
         if self.kind not in KINDS:
-            raise InputError("kind", self.kind, f"one of {', '.join(KINDS)}")
+            raise InputError("kind", self.kind, one_of(str(self.kind), KINDS))
 
     @property
     def smoothness(self) -> Number:

@@ -23,9 +23,10 @@ def number(argument: str, value: Any, *, least: float = -math.inf) -> Number:
     try:
         exact = isinstance(value, int | np.integer | Fraction | str) and not isinstance(value, bool)
         read = Fraction(int(value) if isinstance(value, np.integer) else value) if exact else float(value)
-    except (TypeError, ValueError, ZeroDivisionError):
-        raise InputError(argument, value, allowed) from None
-    if isinstance(value, bool | np.bool_) or not math.isfinite(read) or read < least:
+        good = not isinstance(value, bool | np.bool_) and math.isfinite(read) and read >= least
+    except (TypeError, ValueError, ArithmeticError):
+        good = False
+    if not good:
         raise InputError(argument, value, allowed)
     return read
 

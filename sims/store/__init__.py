@@ -2,6 +2,6 @@
 
 from sims.store.compare import differences
 from sims.store.export import export
-from sims.store.files import Run, begin, complete, find, runs, save
+from sims.store.files import Run, begin, complete, discard, find, runs, save
 
-__all__ = ["Run", "begin", "complete", "differences", "export", "find", "runs", "save"]
+__all__ = ["Run", "begin", "complete", "differences", "discard", "export", "find", "runs", "save"]

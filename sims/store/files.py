@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import platform
 from collections.abc import Mapping
@@ -22,6 +23,8 @@ import polars as pl
 
 import fltheory
 from fltheory.errors import InputError, one_of
+
+log = logging.getLogger(__name__)
 
 COMPLETE, PARTIAL = "complete", "partial"
 
@@ -83,7 +86,7 @@ def save(
     """Keep the data of a run; `partial` says why they are not all of it."""
     folder = begin(store, key, experiment)
     digest = content_hash(data) if data.width else None
-    if digest is not None and not (folder / f"{digest}.parquet").exists():
+    if digest is not None:  # also over a file of that name, which may be damaged
         unfinished = folder / f"{digest}.{os.getpid()}.tmp"
         data.write_parquet(unfinished)
         os.replace(unfinished, folder / f"{digest}.parquet")
@@ -96,9 +99,15 @@ def save(
     return run
 
 
+def discard(run: Run) -> None:
+    """A complete run whose data are damaged counts no longer as one."""
+    for name in (f"{COMPLETE}.json", f"{run.sha256}.parquet"):
+        (run.folder / name).unlink(missing_ok=True)
+
+
 def complete(store: str | os.PathLike[str], key: str) -> Run | None:
     """The complete run of this key, if there is one."""
-    run = _read(Path(store) / key)
+    run = _read(Path(store) / key, tell=True)
     return run if run is not None and run.status == COMPLETE else None
 
 
@@ -113,7 +122,7 @@ def runs(store: str | os.PathLike[str], where: Mapping[str, str] | None = None) 
     folder = Path(store)
     if not folder.is_dir():
         raise InputError("store", str(store), "a folder with results")
-    found = [run for path in sorted(folder.iterdir()) if path.is_dir() and (run := _read(path)) is not None]
+    found = [run for path in sorted(folder.iterdir()) if path.is_dir() and (run := _read(path, tell=True)) is not None]
     for place, value in (where or {}).items():
         if found and not any(_values(run, place) for run in found):
             raise InputError("where", place, "a place in the experiment, such as process.name")
@@ -126,7 +135,7 @@ def find(reference: str | os.PathLike[str], store: str | os.PathLike[str]) -> Ru
 
     Raises InputError if that is not one run.
     """
-    own = _read(Path(reference))
+    own = _read(Path(reference), tell=True)
     if own is not None:
         return own
     known = runs(store)
@@ -174,14 +183,19 @@ def _write_manifest(
     os.replace(unfinished, folder / f"{status}.json")
 
 
-def _read(folder: Path) -> Run | None:
+def _read(folder: Path, *, tell: bool = False) -> Run | None:
+    """The run of a folder, None if it has no manifest that can be read; with `tell`, damaged ones are logged."""
     for status in (COMPLETE, PARTIAL):
+        file = folder / f"{status}.json"
         try:
-            manifest = json.loads((folder / f"{status}.json").read_text(encoding="utf-8"))
+            manifest = json.loads(file.read_text(encoding="utf-8"))
             fields = ("key", "status", "reason", "experiment", "versions", "rows", "sha256")
             return Run(folder, *(manifest[name] for name in fields))
-        except (OSError, ValueError, KeyError, TypeError):
+        except (FileNotFoundError, NotADirectoryError):
             continue
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            if tell:
+                log.warning("warning: %s is damaged, simulate its experiment again (%r)", str(file), error)
     return None
 
 

@@ -17,10 +17,10 @@ import pytest
 from analysis.simulate_command import results_diff, results_export, results_show, results_table, simulate_file
 from fltheory.errors import InputError
 from sims import store as stored
+from sims.divergence import Diverged, Stopped
 from sims.experiment import parse, read
 from sims.montecarlo import replicates
 from sims.montecarlo.simulate import simulate
-from sims.rounds import Diverged
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "experiments").rglob("*.toml"))
 
@@ -226,6 +226,41 @@ def test_a_divergence_keeps_what_was_recorded(tmp_path, workers):
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_round_that_cannot_be_run_keeps_what_was_recorded(tmp_path, workers):
+    """Sequential SGD meets two clients at some time."""
+    visits = {"name": "sequential_sgd", "label": "visits", "local_lr": 0.1}
+    few = {"name": "bernoulli", "p": 0.03}
+    made = diverging(rounds=300, process=few, algorithm=[diverging().algorithm[0].canonical(), visits])
+    says = r"^visits, round \d+: cohort must be one client a round for sequential SGD; got '2 clients'$"
+    with pytest.raises(Stopped, match=says) as caught:
+        simulate(made, store=tmp_path, workers=workers)
+    assert not isinstance(caught.value, Diverged)
+    (run,) = stored.runs(tmp_path)
+    assert (run.status, run.reason) == ("partial", str(caught.value))
+    data = run.data()
+    assert data.filter(pl.col("algorithm") == "fine").height == 6 * 301
+    rounds = data.filter(pl.col("algorithm") == "visits")["round"].max()
+    assert f"round {rounds}:" in str(caught.value)
+
+
+@pytest.mark.parametrize("damage", [b"", b"PAR1"])
+def test_a_damaged_run_is_computed_again(file, tmp_path, caplog, damage):
+    whole, run = (quietly(file, tmp_path / name) for name in ("whole", "store"))
+    data = run.folder / f"{run.sha256}.parquet"
+    data.write_bytes(damage)
+    with pytest.raises(InputError, match="run must be one whose data can be read"):
+        results_diff(str(whole.folder), str(run.folder))
+    assert quietly(file, tmp_path / "store") == run
+    (said,) = caplog.messages
+    assert said.startswith("warning: computing again, as run must be one whose data can be read")
+    assert results_diff(str(whole.folder), str(run.folder))[1]
+    caplog.clear()
+    (run.folder / "complete.json").write_text("{")
+    assert quietly(file, tmp_path / "store") == run
+    assert "complete.json is damaged" in caplog.text
+
+
 def test_a_chunk_is_bounded_in_memory_and_depends_on_the_experiment_alone():
     def size(**options):
         made = diverging(**options)
@@ -323,6 +358,18 @@ def test_without_dask_the_extra_is_named(file, tmp_path, monkeypatch):
         InputError, match=r"backend must be installed first: pip install 'fltheory\[cluster\]'; got 'dask'"
     ):
         quietly(file, tmp_path / "store", backend="dask")
+
+
+@pytest.mark.skipif(not HAS_DASK, reason="needs the extra `cluster`")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere://", "127.0.0.1"])
+def test_a_scheduler_that_is_not_there_is_one_sentence(file, tmp_path, monkeypatch, address):
+    from sims.montecarlo import simulate as module
+
+    monkeypatch.setattr(module, "CONNECT", 1)
+    with pytest.raises(InputError, match="scheduler must be the address of a running Dask scheduler") as caught:
+        quietly(file, tmp_path / "store", backend="dask", scheduler=address)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.slow

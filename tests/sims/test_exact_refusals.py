@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction as F
 
 import numpy as np
@@ -112,19 +113,33 @@ def test_settling_is_decided_as_by_the_growth(kind):
 def test_floats_do_not_slip_into_exact_runs():
     one = setting("fedavg")
     leaking = replace(one, algorithm=replace(one.algorithm, apply=lambda *args: _leak(fedavg.apply(*args))))
-    for faulty in (leaking, setting("fedavg", local_lr=0.2)):
-        with pytest.raises(TypeError, match="not exact"):
-            run(faulty, BOTH, 1)
-        with pytest.raises(TypeError, match="not exact"):
-            Engine(faulty, BOTH).after(1)
+    with pytest.raises(TypeError, match="not exact"):
+        run(leaking, BOTH, 1)
+    with pytest.raises(TypeError, match="not exact"):
+        Engine(leaking, BOTH).after(1)
+    for name, value in (("local_lr", 0.2), ("global_lr", np.float64(0.5)), ("local_lr", Decimal("0.2"))):
+        with pytest.raises(InputError, match=f"{name} must be an int or a Fraction, as the model is exact; got "):
+            setting("fedavg", **{name: value})
+    with pytest.raises(InputError, match="weights must be an int or a Fraction"):
+        setting("fedlaavg_code", weights=(0.25, 0.75))
     with pytest.raises(TypeError, match="is a float"):
         run(one, weighted(BOTH, [0.5, 0.5]), 1)
     with pytest.raises(InputError, match=r"probability must be exact .* got 0\.25"):
         Engine(one, weighted(bernoulli([0.5, 0.5]), [1, 1])).after(1)
     with pytest.raises(InputError, match="exact"):
         run(setting("fedavg", DiagonalQuadratic([1.0, 2.0])), BOTH, 1)
-    with pytest.raises(InputError, match="in floats or ints if x0 is in floats"):
-        Engine(setting("fedavg", x0=[0.5]), BOTH).after(1)
+    with pytest.raises(InputError, match=r"local_lr must be a float or an int, .*; got Fraction\(1, 5\)"):
+        setting("fedavg", x0=[0.5])
+
+
+@pytest.mark.parametrize("name", ["fedavg", "scaffold_2", "mifa", "fedlaavg"])
+@pytest.mark.parametrize("clients", [1, 3])
+def test_a_scenario_of_other_clients_than_the_problems_is_refused(name, clients):
+    scenario = weighted(schedule([[True] * clients]), [1] * clients)
+    says = f"scenario must be for 2 clients, as many as the problem has; got 'one for {clients} clients'"
+    for wrong in (lambda: run(setting(name), scenario, 1), lambda: Engine(setting(name), scenario).after(1)):
+        with pytest.raises(InputError, match=says):
+            wrong()
 
 
 def _leak(state):

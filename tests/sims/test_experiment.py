@@ -3,12 +3,13 @@
 import copy
 import json
 import math
+from datetime import date
 
 import numpy as np
 import pytest
 
 from fltheory.errors import InputError
-from fltheory.participation import Markov, Periodic, Recorded, UniformSubset
+from fltheory.participation import Bernoulli, Markov, Periodic, Recorded, UniformSubset
 from sims import preflight
 from sims.experiment import from_canonical, parse, read
 from sims.weighting import FedAU
@@ -169,9 +170,19 @@ def test_a_file_is_read(tmp_path):
     file.write_text("kind = ")
     with pytest.raises(InputError, match=r"experiment must be a TOML file \(Invalid value"):
         read(file)
+    for text in ("x = " + "[" * 5000 + "]" * 5000, "rounds = 1" + "0" * 5000):
+        file.write_text(text)
+        with pytest.raises(InputError, match="experiment must be a TOML file"):
+            read(file)
     file.write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match="a text file that can be read"):
         read(file)
+
+
+def snapshot(otherwise, **parameters):
+    """A file with a selection within a selection."""
+    table = {"name": "snapshot", "size": 2, "probability": 0.5, "otherwise": otherwise}
+    return changed(selection=table | parameters)
 
 
 BAD = [
@@ -184,7 +195,9 @@ BAD = [
     (changed(problem=None), "problem must be given"),
     (changed(problem={"curvature": [1]}), "problem.name must be given"),
     (changed(problem=3), "problem must be"),
-    (changed(algorithm=[]), "algorithm must be"),
+    (changed(algorithm=[]), "algorithm must be a list of at least one"),
+    (changed(problem=[1]), r"problem must be a name, or a table with a name and parameters; got \[1\]"),
+    (changed(record=3), "record must be a table; got 3"),
     (changed(rounds=0), "rounds must be greater than or equal to 1; got 0"),
     (changed(rounds="20"), "rounds must be a valid integer; got '20'"),
     (changed(rounds=True), "rounds must be a valid integer; got True"),
@@ -205,17 +218,70 @@ BAD = [
     (changed(algorithm__locallr=1), r"parameter of algorithm fedavg must be one of .* \(did you mean local_lr\?\)"),
     (changed(algorithm__local_lr=None), "algorithm.local_lr must be given"),
     (changed(algorithm__local_lr="big"), "local_lr must be a finite number above 0"),
-    (changed(algorithm__local_lr=math.nan), "local_lr must be a finite number above 0"),
+    (changed(algorithm__local_lr=math.nan), "algorithm.local_lr must be a number; got nan"),
     (changed(weighting="fedavg"), r"weighting must be one of .* \(did you mean fedau\?\)"),
     (changed(weighting="fedau"), "weighting.cutoff must be given for weighting fedau"),
     (changed(selection="all"), "selection must be one of"),
     (changed(algorithm__schedule="cosine"), "schedule must be one of"),
     (changed(algorithm=[BASE["algorithm"]] * 2), "algorithm.label must be a different one for each algorithm"),
-    (changed(algorithm={**SCAFFOLD, "weighting": "known_rates"}), "weighting of scaffold must be left out"),
-    (changed(algorithm__roles="one"), "roles of fedavg must be left out"),
-    (changed(algorithm={"name": "fedamd", "local_lr": 0.1}), "roles of fedamd must be given: one of constant"),
+    (changed(algorithm={**SCAFFOLD, "weighting": "known_rates"}), "weighting must be left out, as scaffold has none"),
+    (changed(algorithm__roles="one"), "roles must be left out, as fedavg has none"),
+    (changed(algorithm={"name": "fedamd", "local_lr": 0.1}), "roles must be given for fedamd, one of constant"),
+    (
+        changed(algorithm=[BASE["algorithm"], {**SCAFFOLD, "label": "mine", "local_lr": -1}]),
+        "algorithm 'mine': local_lr must be",
+    ),
+    (
+        changed(
+            algorithm=[BASE["algorithm"], {**SCAFFOLD, "label": "mine", "selection": {"name": "uniform", "size": 4}}]
+        ),
+        "algorithm 'mine': size must be at most the number of clients, 3",
+    ),
+    # values that a file can hold and a parameter cannot be
+    (snapshot(3), "selection.otherwise must be a name, or a table with a name and parameters; got 3"),
+    (snapshot({"size": 3}), "selection.otherwise must be a name, or a table with a name and parameters"),
+    (snapshot({"name": "uniform", "siz": 3}), r"parameter of selection.otherwise uniform must be .* mean size\?\)"),
+    (snapshot({"name": "uniform"}), "selection.otherwise.size must be given for selection.otherwise uniform"),
+    (snapshot({"name": "uniform", "size": date(2020, 1, 1)}), "selection.otherwise.size must be a number, text"),
+    (snapshot("all_available", strength=[]), "strength must be a finite number of at least 0"),
+    (snapshot("all_available", probability=[]), r"algorithm fedavg must be given other parameters \(ValueError"),
+    (changed(selection={"name": "always", "clients": 1}), "clients must be a list of client numbers; got 1"),
+    (changed(selection={"name": "always", "clients": []}), "clients must be at least one client"),
+    (changed(algorithm__schedule={"name": "decay", "at": 3, "factor": 0.5}), "at must be a list of rounds; got 3"),
+    (changed(algorithm={"name": "fedlaavg", "local_lr": 0.1, "weights": 1}), "weights must be a list"),
+    (changed(algorithm={"name": "fedlaavg", "local_lr": 0.1, "weights": True}), "weights must be something else than"),
+    (changed(algorithm={"name": "fedlaavg", "local_lr": 0.1, "gradient_memory": "no"}), "must be true or false"),
+    (changed(algorithm={"name": "mifa", "local_lr": 0.1, "wait": "no"}), "algorithm.wait must be true or false"),
+    (
+        changed(algorithm={"name": "fedamd", "local_lr": 0.1, "roles": {"name": "constant", "probability": [1]}}),
+        "one nu",
+    ),
+    (changed(algorithm__local_lr=True), "algorithm.local_lr must be something else than true or false; got True"),
+    (changed(algorithm__local_lr=date(2020, 1, 1)), "algorithm.local_lr must be a number, text"),
+    (changed(algorithm__local_steps=1e308), "algorithm.local_steps must be at most 10,000,000"),
+    (changed(algorithm__local_steps=10**7), "local_steps must be at most 1,000,000"),
+    (changed(process__p=True), "process.p must be something else than true or false"),
+    (changed(process__p=[True, 0.5, 0.5]), "process.p must be a list of numbers or of truth values, not of both"),
+    (changed(process__p={"low": "a", "high": 0.5, "n": 3}), "p.low must be a finite number; got 'a'"),
+    (changed(process__p={"low": math.nan, "high": 0.5, "n": 3}), "process.p.low must be a number; got nan"),
+    (changed(process__p={"low": 0.1, "high": 0.5, "n": 10**9}), "p.n must be at most 10,000,000"),
+    (changed(process__p=[0.1, 0.5, math.nan]), "process.p must be a number; got nan"),
+    (changed(process={"name": "recorded.from_matrix", "matrix": [[1, 0, 1], [1]]}), "process.matrix must be a rectang"),
+    (
+        changed(process={"name": "periodic", "groups": [[1], [1, 2]], "on": 1, "period": 3}),
+        "process.groups must be a r",
+    ),
+    (changed(problem={"name": "plus-minus-one", "n_clients": 10**30}), "problem.n_clients must be at most 10,000,000"),
+    (changed(problem={"name": "groups", "centres": [0, 1], "sizes": [1, 10**30]}), "problem.sizes must be at most"),
+    (
+        changed(problem={"name": "pseudo-huber", "centres": [0, 1, 2], "width": 1e308}),
+        "problem pseudo-huber must be given",
+    ),
+    (changed(problem__noise={"kind": "gaussian", "std": 1e308}), "std must be a number whose square is finite"),
+    (changed(rounds=10**11), "rounds must be at most 5,726,623,061, as what is kept would take more than 16 GiB"),
+    (changed(replicates=10**11), "replicates must be at most .* 16 GiB"),
     # what does not fit together
-    (changed(process__p=[0.5, 0.5]), "process must be one with the problem's 3 clients"),
+    (changed(process__p=[0.5, 0.5]), "number of clients of the process must be 3, as many as the problem has; got 2"),
     (changed(process__p=[0.5, 0.5, 1.5]), r"p must be in \(0, 1\]"),
     (
         changed(process={"name": "uniform-subset", "cohort_size": 4}),
@@ -242,7 +308,6 @@ BAD = [
     (changed(record={"what": ["gap"]}), r"record.what must be one of .*; got 'gap'"),
     (changed(record={"what": ["weight_error"]}, selection={"name": "uniform", "size": 2}), "rates are not known"),
     (changed(problem={"name": "linear", "slopes": [1, 1, 1]}, record={"what": ["objective_gap"]}), "no known minimum"),
-    (changed(algorithm__local_lr=0.6), r"local_lr must be at most 0.5 = 2 / smoothness on this problem"),
     (
         changed(algorithm__local_lr=1e300, algorithm__local_steps=1),
         "round 0: the update of client .* is no longer finite",
@@ -255,6 +320,67 @@ def test_whatever_is_wrong_is_one_sentence_before_anything_runs(content, says):
     with pytest.raises(InputError, match=says) as caught:
         preflight.check(parse(content))
     assert "\n" not in str(caught.value)
+
+
+def test_a_selection_within_a_selection_has_one_spelling():
+    named = snapshot({"name": "all-available"})
+    assert parse(snapshot("all_available")).key == parse(named).key
+    twice = snapshot({"name": "snapshot", "size": 1, "interval": 3, "otherwise": "all_available"})
+    inner = json.loads(parse(twice).canonical)["algorithm"][0]["selection"]["otherwise"]
+    assert (inner["name"], inner["otherwise"]) == ("snapshot", {"name": "all_available"})
+    preflight.check(parse(twice))
+
+
+def test_a_step_that_may_be_too_large_is_doubted_and_not_refused(caplog):
+    """One client of four is more curved: above 2 / smoothness, and stable all the same."""
+    content = changed(
+        rounds=400,
+        replicates=1,
+        problem={"name": "quadratic", "curvature": [1, 1, 1, 4], "centre": [0, 1, 2, 3]},
+        process__p=1,
+        algorithm__local_lr=0.55,
+        algorithm__local_steps=2,
+    )
+    preflight.check(parse(content))
+    (said,) = caplog.messages
+    assert said == "warning: local_lr 0.55 is above 0.5 = 2 / smoothness, local steps may diverge"
+    caplog.clear()
+    preflight.check(parse(changed()))
+    assert not caplog.messages
+
+
+def test_the_preflight_samples_one_round(monkeypatch):
+    asked = []
+    original = Bernoulli.sample
+    monkeypatch.setattr(
+        Bernoulli, "sample", lambda self, rounds, seed: asked.append(rounds) or original(self, rounds, seed)
+    )
+    preflight.check(parse(changed(rounds=10**6)))
+    assert asked == [1]
+    # The step of that round is the one of the whole run: 1e154 / sqrt(10^4); without the root its square overflows.
+    preflight.check(
+        parse(
+            changed(
+                rounds=10**4,
+                process__p=1,
+                algorithm__local_lr=1e154,
+                algorithm__schedule="inverse_sqrt",
+                algorithm__local_steps=1,
+            )
+        )
+    )
+
+
+def test_what_a_constructor_cannot_take_is_one_sentence():
+    from sims.refusals import building
+
+    with (
+        pytest.raises(InputError, match=r"thing must be given other parameters \(KeyError: 'x'\); got {'a': 1}"),
+        building("thing", {"a": 1}),
+    ):
+        raise KeyError("x")
+    with pytest.raises(AssertionError), building("thing", {}):
+        raise AssertionError
 
 
 def test_parameters_of_every_client_are_checked_against_the_problem():

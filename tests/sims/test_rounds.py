@@ -12,11 +12,14 @@ from fltheory.participation import Bernoulli, Cyclic, Markov, Permutation, Unifo
 from fltheory.weights import average_participating, exact_weight_law, fedau_weights
 from sims import roles, schedules, selection
 from sims.algorithms import amplified, bvr_l_sgd, fedamd, fedavg, fedlaavg, fedpage, mifa, scaffold
+from sims.algorithms.protocol import State
+from sims.arrays import as_exact, require_exact
 from sims.checkpoints import restore, save
+from sims.divergence import Diverged, stable_step
 from sims.problems.noise import Additive
 from sims.problems.quadratic import DiagonalQuadratic
 from sims.recorder import METRICS, Record, check_metrics
-from sims.rounds import Diverged, Setup, Simulation, stable_step
+from sims.rounds import Setup, Simulation
 from sims.weighting import (
     RULES,
     AverageAll,
@@ -407,8 +410,14 @@ def test_a_divergence_stops_at_the_first_bad_number_and_keeps_the_record():
     assert record.rounds.tolist() == list(range(stopped + 1))
     assert np.isfinite(record.arrays()["model"]).all()
     assert stable_step(setup.problem) == 0.5
-    with pytest.raises(Diverged, match=r"the model is no longer finite .* less under a global_lr above 1$"):
-        run(replace(setup, hyper=fedavg.Hyper(0.1, 1e200, 1)), 50)
+    for steps, says in (
+        (1, r"stable up to local_lr times global_lr = 0\.5$"),
+        (2, r"local steps on this problem are stable up to 0\.5, so that global_lr is what is too large$"),
+    ):
+        with pytest.raises(Diverged, match=f"the model is no longer finite .* {says}"):
+            run(replace(setup, hyper=fedavg.Hyper(0.1, 1e200, steps)), 50)
+    with pytest.raises(Diverged, match=r"stable up to 0\.5, and global_lr enlarges them$"):
+        run(replace(setup, hyper=fedavg.Hyper(0.6, 1e200, 2)), 50)
 
 
 def test_a_cached_gradient_that_is_not_finite_stops_the_run():
@@ -425,7 +434,7 @@ def test_a_cached_gradient_that_is_not_finite_stops_the_run():
     [
         (
             lambda: plain(Bernoulli([0.5, 0.5]), problem=quadratic(3)),
-            "process must be one with the problem's 3 clients",
+            "number of clients of the process must be 3, as many as the problem has; got 2$",
         ),
         (lambda: plain(dropout=1.0), "dropout must be a probability"),
         (lambda: plain(dropout=math.nan), "dropout must be a probability"),
@@ -439,6 +448,7 @@ def test_a_cached_gradient_that_is_not_finite_stops_the_run():
         ),
         (lambda: run(plain(Bernoulli(np.full(4, 0.5)), problem=quadratic(4)), 2, what=()).advance(9), "until"),
         (lambda: Simulation(plain(), np.zeros((2, 2)), 3, np.random.default_rng(0)), "start must be of shape"),
+        (lambda: Simulation(plain(), [[0.0]], 3, np.random.default_rng(0)), "start must be a numpy or torch array"),
         (lambda: check_metrics(("gap",), quadratic(), None), "record.what must be one of"),
         (lambda: check_metrics(("weight_error",), quadratic(), None), "participation rates are not known"),
         (lambda: check_metrics(("objective_gap",), DiagonalQuadratic([0, 0], slope=[1, 1]), None), "no known minimum"),
@@ -454,16 +464,84 @@ def test_a_cached_gradient_that_is_not_finite_stops_the_run():
                 Bernoulli(RATES),
                 schedule=schedules.inverse_sqrt(),
             ),
-            "schedule must be constant",
+            "schedule must be constant, .*; got 'inverse_sqrt'$",
         ),
         (lambda: roles.constant(1.5), "probability must be in"),
+        (lambda: roles.constant([1]), "probability must be one number"),
+        (lambda: roles.full_rounds([]), "probability must be one number"),
         (lambda: roles.sequential(1), "period must be"),
+        (lambda: schedules.decay(3, 0.5), "at must be a list of rounds"),
+        (lambda: schedules.decay([3], True), "factor must be a finite number"),
+        (lambda: mifa.Hyper(0.1, wait="no"), "wait must be true or false; got 'no'"),
+        (lambda: fedlaavg.Hyper(0.1, gradient_memory="no"), "gradient_memory must be true or false"),
+        (lambda: fedlaavg.Hyper(0.1, weights=1), "weights must be a list"),
+        (lambda: fedavg.Hyper(True), "local_lr must be a finite number"),
+        (lambda: scaffold.Hyper(0.1, global_lr=False), "global_lr must be a finite number"),
+        (lambda: scaffold.Hyper(0.1, option=True), "option must be 1 or 2"),
+        (lambda: Additive(1e308), "std must be a number whose square is finite"),
+        (lambda: Additive(10**400), "std must be a finite number"),
     ],
 )
 def test_bad_input_is_one_sentence(wrong, says):
     with pytest.raises(InputError, match=says) as caught:
         wrong()
     assert "\n" not in str(caught.value)
+
+
+EXACT = {"problem": DiagonalQuadratic([1, 2, 4], [-1, "1/2", 2]), "algorithm": scaffold.scaffold}
+
+
+def exact(hyper, start=((0,), (1,)), **options):
+    setup = Setup(hyper=hyper, process=Bernoulli(RATES), **(EXACT | options))
+    simulation = Simulation(setup, start, 5, np.random.default_rng(0))
+    simulation.advance()
+    return simulation.state.linear
+
+
+def test_an_exact_start_stays_exact():
+    step = Fraction(1, 10)
+    linear = exact(scaffold.Hyper(step, local_steps=2), as_exact([[0], [1]]))
+    require_exact(linear)
+    floats = exact(scaffold.Hyper(0.1, local_steps=2), np.array([[0.0], [1.0]]))
+    assert np.allclose(linear["x"].astype(float), floats["x"], rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda x: exact(scaffold.Hyper(0.1), x), "local_lr must be an int or a Fraction, .* exact; got 0.1"),
+        (
+            lambda x: exact(fedlaavg.Hyper(Fraction(1, 9), weights=(0.5, 0.25, 0.25)), x, algorithm=fedlaavg.fedlaavg),
+            "weights must be an int or a Fraction",
+        ),
+        (
+            lambda x: exact(fedavg.Hyper(Fraction(1, 9)), x, algorithm=fedavg.fedavg, rule=AverageAll()),
+            "weighting must be left out for an exact start: its weights are floats; got 'AverageAll'",
+        ),
+        (
+            lambda x: exact(scaffold.Hyper(Fraction(1, 9)), x, schedule=schedules.inverse_sqrt()),
+            "schedule must be constant for an exact start: its factors are floats; got 'inverse_sqrt'",
+        ),
+        (
+            lambda x: exact(scaffold.Hyper(Fraction(1, 9)), x.astype(float)),
+            "local_lr must be a float or an int, as the model is in floats; got Fraction",
+        ),
+    ],
+)
+def test_exact_and_float_do_not_mix(wrong, says):
+    with pytest.raises(InputError, match=says):
+        wrong(as_exact([[0], [1]]))
+
+
+def test_a_float_that_slips_into_an_exact_run_is_seen():
+    leaking = replace(
+        scaffold.scaffold, apply=lambda *args: State({**scaffold.apply(*args).linear, "x": args[0].linear["x"] * 1.0})
+    )
+    with pytest.raises(TypeError, match="not exact"):
+        exact(scaffold.Hyper(Fraction(1, 10)), as_exact([[0], [1]]), algorithm=leaking)
+    turned = replace(leaking, apply=lambda *args: State({"x": args[0].linear["x"].astype(object)}))
+    with pytest.raises(InputError, match="without Fractions"):
+        exact(scaffold.Hyper(0.1), np.zeros((2, 1)), algorithm=turned)
 
 
 def test_schedules_scale_the_local_step():

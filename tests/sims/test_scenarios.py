@@ -163,5 +163,13 @@ def test_bad_input():
         paths(weighted(schedule([ONE]), [1]), 1)
     with pytest.raises(InputError, match="at least one round"):
         schedule([])
+    for rounds in ([[True], [True, False]], [ONE, [True]]):
+        with pytest.raises(InputError, match="a truth value for every client"):
+            schedule(rounds)
+    with pytest.raises(InputError, match="leave must be 1 numbers, as many as enter"):
+        markov([F(1, 2)], [F(1, 2), F(1, 3)])
+    for wrong in (lambda: markov(0.5, 0.5), lambda: bernoulli(0.5)):
+        with pytest.raises(InputError, match="a list with a number for each client"):
+            wrong()
     with pytest.raises(InputError, match="cutoff"):
         fedau_weighted(schedule([ONE]), 0)

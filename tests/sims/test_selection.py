@@ -225,12 +225,17 @@ EVERYBODY = np.ones(3, dtype=bool)
     [
         (lambda: uniform(0), "size must be a whole number of at least 1"),
         (lambda: least_recently_used(1.5), "size must be a whole number of at least 1"),  # type: ignore[arg-type]
+        (always, "clients must be at least one client"),
+        (lambda: snapshot(1, always(0), probability=0.5, strength=[]), "strength must be a finite number"),
         (lambda: always(-1), "clients must be a whole number of at least 0"),
         (lambda: snapshot(1, always(0)), "interval and probability must be one of them and not both"),
         (lambda: snapshot(1, always(0), interval=2, probability=0.5), "interval and probability must be one of them"),
         (lambda: snapshot(1, always(0), interval=0), "interval must be a whole number of at least 1"),
         (lambda: snapshot(1, always(0), probability=math.nan), r"probability must be in \[0, 1\]; got nan"),
-        (lambda: snapshot(1, always(0), probability=0.5, strength=math.nan), "strength must be at least 0"),
+        (
+            lambda: snapshot(1, always(0), probability=0.5, strength=math.nan),
+            "strength must be a finite number of at least 0",
+        ),
         (lambda: snapshot(0, always(0), probability=0.5), "size must be a whole number of at least 1"),
         (lambda: uniform(4)(EVERYBODY, NOTHING, {}, generator(0)), "size must be at most the number of clients, 3"),
         (lambda: uniform(2)(EVERYBODY, NOTHING, {}, None), "rng must be a numpy generator"),

@@ -238,9 +238,10 @@ def test_a_common_entry_is_not_gathered() -> None:
 @pytest.mark.parametrize(
     ("build_it", "message"),
     [
-        (lambda: make("quadratics"), "problem must be one of quadratic, "),
+        (lambda: make("quadratics"), r"problem must be one of cosine, .* \(did you mean quadratic\?\)"),
         (lambda: make("cosine", slope=1), "problem cosine must be given by slopes, noise"),
-        (lambda: make("cosine", noise={"std": 1}), "noise must be one of gaussian, "),
+        (lambda: make("cosine", noise={"std": 1}), "noise.kind must be given, one of gaussian, "),
+        (lambda: make("cosine", noise={"kind": "gauss", "std": 1}), r"noise must be .* \(did you mean gaussian\?\)"),
         (lambda: make("cosine", noise={"kind": "gaussian"}), "noise gaussian must be given by std"),
         (lambda: DiagonalQuadratic([1, math.nan]), "curvature must be a finite number; got nan"),
         (lambda: DiagonalQuadratic(np.array([1, math.inf])), "curvature must be finite"),

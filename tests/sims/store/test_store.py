@@ -56,7 +56,7 @@ def test_partial_runs_say_so_and_never_displace_a_complete_one(tmp_path):
     assert after.data().equals(frame())
 
 
-def test_damaged_data_are_refused_and_a_damaged_manifest_is_no_run(tmp_path):
+def test_damaged_data_are_refused_and_a_damaged_manifest_is_no_run(tmp_path, caplog):
     run = stored.save(tmp_path, KEY, EXPERIMENT, frame())
     file = run.folder / f"{run.sha256}.parquet"
     frame(shift=1e-9).write_parquet(file)
@@ -69,7 +69,21 @@ def test_damaged_data_are_refused_and_a_damaged_manifest_is_no_run(tmp_path):
     assert stored.complete(tmp_path, KEY) is None
     (tmp_path / "a folder of something else").mkdir()
     (tmp_path / "a file").touch()
+    caplog.clear()
     assert stored.runs(tmp_path) == []
+    (said,) = caplog.messages
+    assert said.startswith(f"warning: {run.folder / 'complete.json'} is damaged, simulate its experiment again (")
+
+
+def test_damaged_data_can_be_replaced(tmp_path):
+    run = stored.save(tmp_path, KEY, EXPERIMENT, frame())
+    file = run.folder / f"{run.sha256}.parquet"
+    file.write_bytes(b"damaged")
+    assert stored.save(tmp_path, KEY, EXPERIMENT, frame()).data().equals(frame())
+    file.write_bytes(b"damaged")
+    stored.discard(run)
+    assert stored.complete(tmp_path, KEY) is None
+    assert not list(run.folder.iterdir())
 
 
 def test_the_content_hash_sees_names_types_and_every_value():
@@ -143,6 +157,10 @@ def test_differences(tmp_path):
     assert stored.differences(run, other) == [
         "data: gap differs in 2 of 6 rows, by up to 0.001, first for 'a', replicate 2, round 0"
     ]
+    (run.folder / f"{run.sha256}.parquet").write_bytes(b"damaged")
+    with pytest.raises(InputError, match="run must be one whose data can be read"):
+        stored.differences(run, stored.find(tmp_path / "two" / KEY, tmp_path))
+    run = stored.save(tmp_path / "one", KEY, EXPERIMENT, frame())
     less = frame(rows=4).rename({"size": "cohort"})
     part = stored.save(tmp_path / "four", KEY, {**EXPERIMENT, "seed": 4}, less, partial="interrupted")
     assert stored.differences(run, part) == [
@@ -157,6 +175,14 @@ def test_differences(tmp_path):
     missing = frame().with_columns(pl.lit(1.0).alias("size"))
     (line,) = stored.differences(run, stored.save(tmp_path / "six", KEY, EXPERIMENT, missing))
     assert line.startswith("data: size differs in 5 of 6 rows")
+
+
+def test_partial_runs_with_the_same_data_are_said_to_be_the_same(tmp_path):
+    one, two = (stored.save(tmp_path / name, KEY, EXPERIMENT, frame(), partial="interrupted") for name in "ab")
+    assert stored.differences(one, two) == [
+        *[f"status: {KEY[:12]} is partial (interrupted)"] * 2,
+        "data: the same bits, 6 rows",
+    ]
 
 
 def test_versions_are_named_only_where_data_differ(tmp_path, monkeypatch):
