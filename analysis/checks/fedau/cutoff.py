@@ -20,7 +20,7 @@ from fltheory.weights import exact_weight_law
 checks = CheckBook()
 
 
-def _cutoff(formula: Any, rate: float, rounds: int) -> int:
+def cutoff_at(formula: Any, rate: float, rounds: int) -> int:
     """Corollary 4's K from the claim's own formula, in exact arithmetic on the given binary rate."""
     value = formula.subs({min_rate: Rational(rate), T: rounds})
     return int(value.evalf(40)) if value.is_number and not value.has(sympy.zoo, sympy.nan) else 0
@@ -39,7 +39,7 @@ def _chosen(claim: Claim, depth: Depth) -> Tally:
     assert claim.bound is not None
     tally = Tally(slack=SLACK)
     for slowest, horizon in _choices(depth):
-        cutoff = _cutoff(claim.formulas["cutoff"], slowest, horizon)
+        cutoff = cutoff_at(claim.formulas["cutoff"], slowest, horizon)
         right = claim.bound.at(min_rate=slowest, rounds=horizon)
         for rate in (slowest, (1 + slowest) / 2):
             where = {"p": rate, "p_min": slowest, "T": horizon, "K": cutoff}
@@ -70,7 +70,7 @@ def chosen_cutoff(claim: Claim, depth: Depth) -> Evidence:
     found = _chosen(claim, depth)
     at_one = Tally()
     for horizon in (2, 10, 1000):
-        at_one.at_most(1, _cutoff(claim.formulas["cutoff"], 1.0, horizon) or 0, p_min=1, T=horizon, R=0)
+        at_one.at_most(1, cutoff_at(claim.formulas["cutoff"], 1.0, horizon) or 0, p_min=1, T=horizon, R=0)
     # The hidden constant of O(.): what the explicit bound is of the published order for large T, at p_min = 1/3.
     growth = (claim.bound.rhs / claim.formulas["published order"]).subs(min_rate, Rational(1, 3))  # type: ignore[union-attr]
     x = Symbol("x", positive=True)
@@ -115,7 +115,7 @@ def bias_at_the_chosen_cutoff(claim: Claim, depth: Depth) -> Evidence:
     known, unknown = Tally(slack=SLACK), Tally(slack=SLACK)
     for slowest, horizon in _choices(depth):
         limit = float(claim.formulas["largest bias"].subs(T, horizon))
-        cutoff = _cutoff(claim.formulas["cutoff"], slowest, horizon)
+        cutoff = cutoff_at(claim.formulas["cutoff"], slowest, horizon)
         known.at_most((1 - slowest) ** (2 * cutoff), limit, p_min=slowest, T=horizon, K=cutoff)
     for horizon in (100, 1000, 10_000):
         unknown.at_most(0.98**100, float(claim.formulas["largest bias"].subs(T, horizon)), p_min=0.02, T=horizon, K=50)

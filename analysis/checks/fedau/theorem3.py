@@ -1,4 +1,4 @@
-"""Checks of Theorem 3 and (B.6.8): the exact weight error against its bounds, per round and on average."""
+"""Checks of Theorem 3: the exact weight error against its bounds, on average and in every round."""
 
 from __future__ import annotations
 
@@ -10,70 +10,28 @@ import sympy
 from sympy import Rational
 
 from analysis.checks import CheckBook, Depth, mutate, put, times
+from analysis.checks.fedau.per_round import AVERAGE_SPACE, ERROR_BOUND_MUTANTS, average_error
 from analysis.checks.tools import SLACK, rational_sample
-from analysis.evidence import Evidence, Tally, algebra, conditional
+from analysis.evidence import Evidence, Tally, algebra
+from analysis.trials import Point, Sides
 from fltheory.distributions import KCutoffGeometric
 from fltheory.distributions.symbolic import Step
 from fltheory.ledger import Bound, Claim
 from fltheory.papers import fedau
-from fltheory.papers.fedau import K, T, p, t
+from fltheory.papers.fedau import K, T, p
 from fltheory.weights import exact_weight_law
 
 checks = CheckBook()
 
 
-def _per_round_errors(bound: Bound, depth: Depth, *, given_sample: bool) -> Tally:
-    """E[(p w_t - 1)^2; M_t >= 1], divided by P(M_t >= 1) on request, against a per-round bound."""
-    tally = Tally(slack=SLACK)
-    horizon = {"quick": 60, "default": 300, "deep": 3000}[depth]
-    for rate in (1e-3, 5e-3, 0.02, 0.1, 0.5, 0.9):
-        for cutoff in (1, 2, 5, 20, 99, 1000):
-            variance = float(KCutoffGeometric(rate, cutoff).var())
-            error = exact_weight_law(rate, cutoff, horizon + 1).error
-            for time in range(1, horizon + 1):
-                none = (1 - rate) ** time if time < cutoff else 0.0
-                left = error[time] - (1 - rate) ** 2 * none  # without a sample the weight is 1
-                right = bound.at(rate=rate, cutoff=cutoff, round_index=time, interval_variance=variance)
-                # The subtraction costs up to one rounding of the error that it started from.
-                noise = 4 * np.finfo(float).eps * error[time]
-                tally.at_most((left - noise) / ((1 - none) if given_sample else 1.0), right, p=rate, K=cutoff, t=time)
-    return tally
+@checks.trial(fedau.thm3, space=AVERAGE_SPACE)
+def average_error_of_one_client(claim: Claim, point: Point) -> Sides:
+    return average_error(claim, point)
 
 
-ERROR_BOUND_MUTANTS = [
-    times("bound", Rational(1, 2)),
-    put("bound", 2 * K, 4 * K),
-    put("bound", p**2, p**3),
-    mutate("bound", "one sample more", lambda e: e.subs(sympy.Max(sympy.floor(t / K), 1), sympy.floor(t / K) + 1)),
-]
-
-
-@checks(fedau.eqB68b, mutants=ERROR_BOUND_MUTANTS[:2])
-def variance_given_a_sample(claim: Claim, depth: Depth) -> Evidence:
-    """The conditional reading fails for small p and t < K; the unconditional expectation never does."""
-    assert claim.bound is not None
-    return conditional(
-        _per_round_errors(claim.bound, depth, given_sample=True),
-        _per_round_errors(claim.bound, depth, given_sample=False),
-        "read as the expectation over all paths, not given M_t >= 1",
-        "exact grid",
-        "Needs an argument for the random number of intervals; convexity and exchangeability supply it for the "
-        "unconditional expectation.",
-        domain="p in {.001, .005, .02, .1, .5, .9}, K in {1, 2, 5, 20, 99, 1000}",
-    )
-
-
-@checks(fedau.eqB68b_unconditional, mutants=ERROR_BOUND_MUTANTS)
-def variance_over_all_paths(claim: Claim, depth: Depth) -> Evidence:
-    """The per-round bound on E[(p w_t - 1)^2; M_t >= 1]."""
-    assert claim.bound is not None
-    return _per_round_errors(claim.bound, depth, given_sample=False).evidence(
-        "exact",
-        "exact grid",
-        "No round exceeds it.",
-        ratio=True,
-        domain="p in {.001, .005, .02, .1, .5, .9}, K in {1, 2, 5, 20, 99, 1000}",
-    )
+@checks.trial(fedau.thm3_improved, space=AVERAGE_SPACE)
+def average_error_of_one_client_again(claim: Claim, point: Point) -> Sides:
+    return average_error(claim, point)
 
 
 GRID_RATES = (1e-6, 1e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0)

@@ -1,0 +1,13 @@
+"""FAST: anonymous authors, "FAST: Federated Average with Snapshot Unleashes Arbitrary Client Participation",
+under double-blind review in the edition that was read.
+
+`setting` has the objective, the assumptions and the algorithm, `nonconvex` Theorem 1 and what hangs on it, `convex`
+Theorem 2, `adaptive` Algorithm 2, `experiments` stated numbers and tables.
+
+Constants are explicit, recovered from the printed proofs; the published order stands beside each bound.
+"""
+
+from fltheory.papers.fast.adaptive import *  # noqa: F403
+from fltheory.papers.fast.experiments import *  # noqa: F403
+from fltheory.papers.fast.setting import *  # noqa: F403
+from fltheory.papers.fast.setting import paper as paper
