@@ -75,7 +75,8 @@ def tested(
     for point in points:
         found = judge(trial, claim, point)
         if found.admitted:
-            tally.at_most(found.sides.left, found.sides.right, **facts_of(point, found))
+            facts = facts_of(point, found)
+            tally.at_most(facts.pop("left"), facts.pop("right"), **facts)
     return tally.evidence(
         good, method, f"{summary}; largest ratio found {tally.largest:.4g}.", domain=domain, ratio=True
     )

@@ -1,7 +1,37 @@
-"""How the statements of fedlaavg are checked, by topic."""
+"""How FedLaAvg's statements are checked, by topic."""
 
 from analysis.checks import CheckBook
+from analysis.checks.fedlaavg import (
+    by_rounds,
+    descent,
+    example_steps,
+    experiments,
+    orbits,
+    round_algorithms,
+    sampling,
+    setting,
+    staleness,
+    theorem1,
+    theorem2,
+    theorem3,
+    theorem4,
+)
 from analysis.checks.units import unit_checks
 from fltheory.papers.fedlaavg import paper
 
-checks = CheckBook(unit_checks(paper))
+checks = CheckBook(
+    setting.checks,
+    theorem1.checks,
+    orbits.checks,
+    example_steps.checks,
+    theorem2.checks,
+    staleness.checks,
+    sampling.checks,
+    descent.checks,
+    theorem3.checks,
+    round_algorithms.checks,
+    by_rounds.checks,
+    theorem4.checks,
+    experiments.checks,
+    unit_checks(paper),
+)

@@ -1,0 +1,252 @@
+"""Checks of Lemmas 1 and 5 and of what is said of periods: all patterns of small systems, trials of more."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from analysis.checks import CheckBook, Depth, mutate, plus, put, times
+from analysis.checks.fedlaavg.model import take_part
+from analysis.domains import Choice, Domain, Several, Whole
+from analysis.evidence import Evidence, Tally, conditional
+from analysis.trials import Point, Sides, exact_value, judge, right_side
+from fltheory.ledger import Claim
+from fltheory.papers.fedlaavg import by_rounds, experiments, iterations, setting
+from fltheory.papers.fedlaavg.letters import E, K, N, iteration
+from sims.adversary import Rule, worst_staleness
+
+checks = CheckBook()
+
+# (clients, cohort size, window), all of whose availability patterns are gone through
+TRIPLES = (
+    (1, 1, 1), (1, 1, 3), (2, 1, 1), (2, 1, 2), (2, 1, 3), (2, 2, 1), (2, 2, 3), (3, 1, 1), (3, 1, 2), (3, 2, 1),
+    (3, 2, 2), (3, 2, 3), (3, 3, 2), (4, 1, 1), (4, 2, 2), (4, 3, 2), (4, 4, 2),
+)  # fmt: skip
+MORE = ((3, 1, 3), (4, 1, 2), (4, 3, 3), (5, 2, 1), (5, 4, 2))
+MOST = ((2, 1, 4), (4, 2, 3), (5, 2, 2), (5, 3, 2))
+
+
+def triples(depth: Depth) -> tuple[tuple[int, int, int], ...]:
+    return {"quick": TRIPLES, "default": TRIPLES + MORE, "deep": TRIPLES + MORE + MOST}[depth]
+
+
+SYSTEM: dict[str, Domain] = {
+    "n_clients": Whole(1, 5),
+    "cohort_size": Whole(1, 5),
+    "window": Whole(1, 5),
+    "rounds": Whole(1, 40),
+}
+WISH: dict[str, Domain] = {"wish": Several(Whole(0, 31), 1, 20)}
+
+
+def named(triple: Sequence[int]) -> dict[str, int]:
+    return dict(zip(("n_clients", "cohort_size", "window"), triple, strict=True))
+
+
+def _aged(claim: Claim, point: Point, *, least: int, skip: bool) -> Sides:
+    system = {name: point[name] for name in ("n_clients", "cohort_size", "window")}
+    n, size, window = system.values()
+    who = take_part(point["wish"], point["rounds"], n, size, window, least=least, skip=skip)
+    facts = {"cohort_size <= n_clients": size <= n}
+    return Sides(who.largest_age, right_side(claim.bound, system), system, facts)  # type: ignore[arg-type]
+
+
+def lemma_trial(claim: Claim) -> Any:
+    @checks.trial(claim, {**SYSTEM, **WISH, "when fewer than K": Choice(("take all", "skip"))})
+    def ages_of_a_pattern(claim: Claim, point: Point) -> Sides:
+        """Both readings of Algorithm 1 for iterations in which fewer than K clients are available."""
+        return _aged(claim, point, least=0, skip=point["when fewer than K"] == "skip")
+
+    return ages_of_a_pattern
+
+
+of_lemma_1 = lemma_trial(iterations.lem1)
+of_lemma_5 = lemma_trial(by_rounds.lem5)
+
+
+@checks.trial(iterations.lem1_full, {**SYSTEM, **WISH})
+def ages_with_k_available(claim: Claim, point: Point) -> Sides:
+    """At least K clients are available in every iteration."""
+    return _aged(claim, point, least=point["cohort_size"], skip=False)
+
+
+def exhausted(claim: Claim, depth: Depth, *, full: bool = False) -> Tally:
+    """The worst age of every triple, all ties broken in all ways, against the bound; it must be attained too."""
+    tally = Tally()
+    for triple in triples(depth):
+        worst = worst_staleness(*triple, least=triple[1] if full else 0).staleness
+        right = exact_value(claim.bound.rhs, named(triple))  # type: ignore[union-attr]
+        tally.at_most(worst, right, **named(triple))
+    return tally
+
+
+ATTAINED = "No pattern of {} systems exceeds it, whatever the ties; attained in each (largest ratio found {:.3g})."
+AGE_MUTANTS = [
+    plus("bound", -1),
+    put("bound", E, E + 1),
+    mutate("bound", "floor of N/K", lambda e: e.subs(sympy.ceiling(N / K), sympy.floor(N / K))),
+]
+
+
+def _tight(tally: Tally, claim: Claim, depth: Depth, full: bool) -> Tally:
+    """A bound that is nowhere attained would be another statement."""
+    attained = any(
+        worst_staleness(*t, least=t[1] if full else 0).staleness == exact_value(claim.bound.rhs, named(t))  # type: ignore[union-attr]
+        for t in TRIPLES[:5]
+    )
+    tally.holds(attained, tightness="attained in a small system")
+    return tally
+
+
+def _lemma(trial: Any, claim: Claim, depth: Depth) -> Evidence:
+    stated = Tally()
+    point = {
+        "n_clients": 2, "cohort_size": 2, "window": 2, "rounds": 5, "wish": (1, 2), "when fewer than K": "skip",
+    }  # fmt: skip
+    found = judge(trial, claim, point)
+    stated.at_most(found.sides.left, found.sides.right, **point)
+    tally = _tight(exhausted(claim, depth), claim, depth, full=False)
+    return conditional(
+        stated, tally, "all available clients are taken when they are fewer than K", "enumeration",
+        ATTAINED.format(len(triples(depth)), tally.largest),
+        domain=f"(N, K, E) in {triples(depth)}, all availability patterns, all ties",
+    )  # fmt: skip
+
+
+@checks(iterations.lem1, mutants=AGE_MUTANTS)
+def lemma_1(claim: Claim, depth: Depth) -> Evidence:
+    """All patterns, if all available clients are taken; the other reading has no bound."""
+    return _lemma(of_lemma_1, claim, depth)
+
+
+@checks(by_rounds.lem5, mutants=AGE_MUTANTS)
+def lemma_5(claim: Claim, depth: Depth) -> Evidence:
+    """The same in rounds."""
+    return _lemma(of_lemma_5, claim, depth)
+
+
+@checks(iterations.lem1_full, mutants=[AGE_MUTANTS[0], AGE_MUTANTS[2], put("bound", E, E - 1)])
+def lemma_1_with_k_available(claim: Claim, depth: Depth) -> Evidence:
+    """All patterns with at least K available; trials of longer ones."""
+    tally = _tight(exhausted(claim, depth, full=True), claim, depth, full=True)
+    for wish in itertools.product(range(1, 8), repeat=2 if depth == "quick" else 3):
+        point = {"n_clients": 3, "cohort_size": 1, "window": 4, "rounds": 30, "wish": wish}
+        found = judge(ages_with_k_available, claim, point)
+        tally.at_most(found.sides.left, found.sides.right, **point)
+    return tally.evidence(
+        "exact", "enumeration", ATTAINED.format(len(triples(depth)), tally.largest), ratio=True,
+        domain=f"(N, K, E) in {triples(depth)}, all patterns with at least K available, all ties",
+    )  # fmt: skip
+
+
+@checks(iterations.lem1_skip, mutants=[times("age", "1/2"), plus("age", 1)])
+def skipped_for_ever(claim: Claim, depth: Depth) -> Evidence:
+    """Two clients in turn, K = 2: nobody ever takes part."""
+    tally = Tally()
+    for t in range(1, 101):
+        who = take_part((1, 2), t, 2, 2, 2, skip=True)
+        tally.equal(t - min(who.latest[-1]), exact_value(claim.formulas["age"], {"iteration": t}), t=t)
+    return tally.evidence("exact", "run", "It grows with t.", domain="N = K = 2, E = 2, t <= 100")
+
+
+def any_of_them(ages: Sequence[int], available: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
+    """Uniform sampling: any subset may come up."""
+    yield from itertools.combinations(available, min(size, len(available)))
+
+
+def most_recently_used(ages: Sequence[int], available: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
+    """Those of the lowest ages."""
+    yield tuple(sorted(sorted(available, key=lambda i: (ages[i], i))[:size]))
+
+
+@checks(iterations.lem1_rule, mutants=[times("age", "1/2"), plus("age", 1), put("age", iteration, 1)])
+def other_rules(claim: Claim, depth: Depth) -> Evidence:
+    """Under either rule client 2 need never be selected although everybody is always available."""
+    tally, rules = Tally(), {"any K": any_of_them, "most recently used": most_recently_used}
+    for name, rule in rules.items():
+        for t in (1, 2, 5, 20, 50):
+            age = _age_after(rule, t)
+            tally.equal(age, exact_value(claim.formulas["age"], {"iteration": t}), t=t, rule=name)
+    return tally.evidence("exact", "enumeration", "It grows with t.", domain="N = 2, K = 1, E = 1, t <= 50")
+
+
+def _age_after(rule: Rule, t: int) -> int:
+    """The largest age after t iterations that the rule allows to two clients who are always there."""
+    reached = {(0, 0)}
+    for _ in range(t):
+        reached = {
+            tuple(0 if n in chosen else age + 1 for n, age in enumerate(ages))  # type: ignore[misc]
+            for ages in reached
+            for chosen in rule(ages, (0, 1), 1)
+        }
+    return max(map(max, reached))
+
+
+@checks(iterations.lem1_proof, mutants=[plus("clients", -1), plus("wait", -1), put("wait", E, E + 1)])
+def distinct_clients(claim: Claim, depth: Depth) -> Evidence:
+    """ceil(N/K) K + 1 > N on a grid, and the wait of (13) as the largest age plus one, attained."""
+    tally = Tally()
+    for n in range(1, {"quick": 10, "default": 20, "deep": 60}[depth]):
+        for size in range(1, n + 1):
+            needed = exact_value(claim.formulas["clients"], {"n_clients": n, "cohort_size": size})
+            tally.holds(needed > n, N=n, K=size)
+    for triple in triples(depth):
+        wait = exact_value(claim.formulas["wait"], named(triple))
+        tally.equal(worst_staleness(*triple).staleness + 1, wait, **named(triple))
+    return tally.evidence(
+        "exact", "enumeration", "More clients than there are; the longest wait is attained.",
+        domain=f"N below 10, 20 or 60 by depth; (N, K, E) in {triples(depth)}",
+    )  # fmt: skip
+
+
+def _period(claim: Claim, depth: Depth) -> tuple[int, dict[str, Any]]:
+    """Cases, and the first system in which a client is not selected in `period` successive iterations."""
+    for triple in triples(depth):
+        worst = worst_staleness(*triple).staleness
+        period = exact_value(claim.formulas["period"], named(triple))
+        if worst >= period > 0 or (period == 0 and worst == 0):
+            return 1, {**named(triple), "stated period": period, "iterations without being selected": worst}
+    return len(triples(depth)), {}
+
+
+@checks(setting.sec32_period, mutants=[plus("period", 1)])
+def selected_in_a_period(claim: Claim, depth: Depth) -> Evidence:
+    """The longest run of iterations without a client, which is the largest age, against the stated period."""
+    cases, witness = _period(claim, depth)
+    if witness:
+        return Evidence(
+            "inconsistent", "enumeration", "The length is I + 1, as Lemma 1 implies.", cases=cases, witness=witness
+        )
+    return Evidence("exact", "enumeration", "No longer run without a client.", f"{triples(depth)}", cases)
+
+
+@checks(setting.sec32_period_repaired, mutants=[plus("period", -1), put("period", E, E - 1)])
+def selected_in_a_longer_period(claim: Claim, depth: Depth) -> Evidence:
+    """The same for the repaired length."""
+    cases, witness = _period(claim, depth)
+    if witness:
+        return Evidence("refuted", "enumeration", "A client is not selected.", cases=cases, witness=witness)
+    domain = f"(N, K, E) in {triples(depth)}, all availability patterns, all ties"
+    return Evidence("exact", "enumeration", "No longer run without a client, whatever the ties.", domain, cases)
+
+
+@checks(experiments.exp_E, mutants=[plus("window", 1)])
+def blocks_of_rounds(claim: Claim, depth: Depth) -> Evidence:
+    """The longest gap of two groups in turn, from the pattern, against the stated window."""
+    for length in (1, 2, 50, 100, 200):
+        on = np.tile(np.repeat([True, False], length), 4)
+        there = np.flatnonzero(on) + 1
+        gap = int(np.diff(there).max())
+        window = exact_value(claim.formulas["window"], {"window": length})
+        if gap > window:
+            return Evidence(
+                "inconsistent", "enumeration", "Off for E rounds and on again: Assumption 5 holds with E + 1.",
+                witness={"E": length, "gap between available rounds": gap, "window": window},
+            )  # fmt: skip
+        if gap < window:
+            return Evidence("refuted", "enumeration", "a smaller window will do", witness={"E": length, "gap": gap})
+    return Evidence("exact", "enumeration", "The smallest window.", "E in {1, 2, 50, 100, 200}", 5)

@@ -1,0 +1,56 @@
+"""Every bound and condition has a unit check, and the statements whose units do not match are flagged."""
+
+from __future__ import annotations
+
+import pytest
+
+from analysis.checks import all_checks, mutate, times
+from analysis.checks.units import judged_by_units
+from fltheory.ledger import ledger
+from fltheory.symbols import smoothness
+
+FLAGGED = {
+    "amplified.cor33",
+    "amplified.cor48",
+    "fast.thm2.main",
+    "fedamd.cor45",
+    "fedamd.cor412",
+    "fedamd.eq78",
+}
+
+
+def flagged() -> set[str]:
+    units = {id_: [c for c in checks if c.name == "homogeneous"] for id_, checks in all_checks().items()}
+    return {id_ for id_, checks in units.items() for c in checks if c.function(ledger[id_], "quick").verdict != "proved"}
+
+
+def test_every_bound_and_condition_has_a_unit_check() -> None:
+    checks = all_checks()
+    without = [
+        id_
+        for id_, claim in ledger.items()
+        if (claim.bound or claim.conditions) and "homogeneous" not in [c.name for c in checks.get(id_, [])]
+    ]
+    assert without == []
+
+
+def test_what_is_not_homogeneous_is_flagged() -> None:
+    assert flagged() >= FLAGGED
+
+
+@pytest.mark.parametrize("id_", ["fedau.thm2", "fedau.thm3", "amplified.thm31", "fast.thm1", "fedamd.thm48"])
+def test_what_is_homogeneous_passes(id_: str) -> None:
+    assert judged_by_units(ledger[id_]).verdict == "proved"
+
+
+def test_the_term_and_the_factor_are_named() -> None:
+    claim = mutate("bound", "a term too many", lambda e: e + smoothness).apply(ledger["fedau.thm2"])
+    found = judged_by_units(claim)
+    assert found.verdict == "inconsistent"
+    assert found.witness["bound, off by"] == "loss"
+    whole = judged_by_units(times("bound", 2).apply(ledger["fedau.thm2"]))
+    assert whole.verdict == "proved"
+    wrong = judged_by_units(mutate("bound", "times a smoothness", lambda e: e * smoothness).apply(ledger["fedau.thm2"]))
+    assert "its left-hand side" in wrong.summary
+    read = judged_by_units(claim, hypothesis="L = 1")
+    assert (read.verdict, read.hypothesis) == ("conditional", "L = 1")
