@@ -30,6 +30,7 @@ results_app = typer.Typer(help="Results of simulations: list, show, export, comp
 app.add_typer(results_app, name="results")
 
 DONE, DIFFERS, BAD_INPUT = 0, 1, 2
+FEW_CLAIMS = 10
 STALE_SHOWN = 5  # lines on claims that are not recorded as they are
 
 # Newer versions of typer carry click inside: ask typer for the base of its usage errors.
@@ -104,7 +105,7 @@ def verify(
     depth: Annotated[Depth, typer.Option(help="How far the checks go.")] = Depth.default,
     record: Annotated[bool, typer.Option(help="Write the verdicts of this source checkout.")] = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the results to this file.")] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; one a core by default.")] = None,
 ) -> None:
     """Check the claims and hold the verdicts against the recorded ones.
 
@@ -115,7 +116,10 @@ def verify(
     from analysis.files import require_writable, write_text
     from fltheory.errors import processes
 
-    claims, workers = v.select(names or []), processes("--workers", workers)
+    claims = v.select(names or [])
+    if workers is None:  # starting processes takes longer than a few checks
+        workers = 1 if len(claims) < FEW_CLAIMS else os.cpu_count() or 1
+    workers = processes("--workers", workers)
     if record:
         v.require_checkout(Path.cwd())
     if json_file is not None:
