@@ -7,6 +7,7 @@ import time
 import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -129,8 +130,12 @@ def stale(claims: Sequence[Claim]) -> list[str]:
 
 def caught(check: Check, mutant: Mutant, depth: Depth = "quick") -> tuple[Verdict, Verdict]:
     """(verdict of the claim, verdict of the falsified claim); the mutant is caught if they differ."""
-    claim = ledger[check.claim_id]
-    return check.function(claim, depth).verdict, check.function(mutant.apply(claim), depth).verdict
+    return _of_the_claim(check, depth), check.function(mutant.apply(ledger[check.claim_id]), depth).verdict
+
+
+@cache
+def _of_the_claim(check: Check, depth: Depth) -> Verdict:
+    return check.function(ledger[check.claim_id], depth).verdict
 
 
 def to_json(results: Sequence[Result]) -> str:
