@@ -167,7 +167,7 @@ def random_subsets(claim: Claim, point: Point) -> Sides:
 
 
 def _run(trial: Any, claim: Claim, depth: Depth, **fixed: Any) -> Evidence:
-    number = {"quick": 100, "default": 1000, "deep": 10_000}[depth]
+    number = {"quick": 100, "default": 500, "deep": 10_000}[depth]
     points = [*drawn(trial, number, **fixed), *drawn(trial, number, steps=1, interval=1, **fixed)]
     return held_at(
         trial, claim, points, "exact", "exact moments", "No violation on quadratics",

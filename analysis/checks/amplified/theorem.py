@@ -159,7 +159,7 @@ _PARTS: tuple[dict[str, Any], ...] = (
 
 def _numbers(claim: Claim, depth: Depth, quadratics: Trial, waves: Trial) -> Evidence:
     """Exact errors on quadratics, each term of the bound alone among them, and on waves."""
-    number = {"quick": 40, "default": 400, "deep": 10_000}[depth]
+    number = {"quick": 40, "default": 250, "deep": 10_000}[depth]
     points = [*drawn(quadratics, 5 * number)]
     for part in _PARTS:
         points += drawn(quadratics, number, **part)

@@ -1,7 +1,38 @@
-"""How the statements of fedamd are checked, by topic."""
+"""How FedAMD's statements are checked, by topic."""
 
 from analysis.checks import CheckBook
-from analysis.checks.units import unit_checks
-from fltheory.papers.fedamd import paper
+from analysis.checks.fedamd import (
+    algorithm,
+    averages,
+    batches,
+    caches,
+    constant,
+    costs,
+    full,
+    local_steps,
+    one_round,
+    partial,
+    pl,
+    proof_steps,
+    tables,
+    thinned,
+    units,
+)
 
-checks = CheckBook(unit_checks(paper))
+checks = CheckBook(
+    algorithm.checks,
+    averages.checks,
+    local_steps.checks,
+    proof_steps.checks,
+    one_round.checks,
+    caches.checks,
+    constant.checks,
+    thinned.checks,
+    pl.checks,
+    full.checks,
+    batches.checks,
+    partial.checks,
+    costs.checks,
+    tables.checks,
+    units.checks,
+)

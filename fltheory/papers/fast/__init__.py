@@ -8,6 +8,8 @@ Constants are explicit, recovered from the printed proofs; the published order s
 """
 
 from fltheory.papers.fast.adaptive import *  # noqa: F403
+from fltheory.papers.fast.convex import *  # noqa: F403
 from fltheory.papers.fast.experiments import *  # noqa: F403
+from fltheory.papers.fast.nonconvex import *  # noqa: F403
 from fltheory.papers.fast.setting import *  # noqa: F403
 from fltheory.papers.fast.setting import paper as paper

@@ -1,0 +1,267 @@
+"""Lemmas B.1 to B.3: averages over random participants, squared sums, descent with two step sizes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from fractions import Fraction as F
+from typing import Any
+
+import sympy
+from sympy import Symbol
+
+from analysis.checks import CheckBook, Depth, mutate, put, times
+from analysis.checks.fedamd.certificates import Fact, identity, proved, rhs
+from analysis.checks.fedamd.searching import fails_only_without, right_side, tested, unbroken
+from analysis.checks.tools import at
+from analysis.domains import Domain, Real, Several
+from analysis.evidence import Evidence, Tally
+from analysis.trials import Point, Sides
+from fltheory.errors import InputError
+from fltheory.ledger import Claim
+from fltheory.papers import fedamd
+from fltheory.papers.fedamd import vectors
+from fltheory.streams import stream
+
+checks = CheckBook()
+
+
+def _chosen(values: Sequence[Any], q: Any) -> Iterator[tuple[Any, list[Any]]]:
+    """(probability, the chosen ones)."""
+    for kept in itertools.product((False, True), repeat=len(values)):
+        chance: Any = 1
+        for on in kept:
+            chance = chance * (q if on else 1 - q)
+        yield chance, list(itertools.compress(values, kept))
+
+
+def _averages(values: Sequence[Any], q: Any, count_zeros: bool) -> tuple[Any, Any]:
+    """E of the average of the chosen and of its square; the count leaves zeros out on request."""
+    mean: Any = 0
+    square: Any = 0
+    for chance, chosen in _chosen(values, q):
+        n = len(chosen) if count_zeros else sum(value != 0 for value in chosen)
+        average = sum(chosen) * (q * 0 + 1) / n if n else 0
+        mean, square = mean + chance * average, square + chance * average**2
+    return mean, square
+
+
+CHOICE_SPACE: dict[str, Domain] = {"values": Several(Real(-3, 3), 1, 5), "choice_probability": Real("1/100", 1)}
+
+
+def _second_moment(claim: Claim, point: Point, count_zeros: bool) -> Sides:
+    values, q = point["values"], point["choice_probability"]
+    n = len(values)
+    one = q * 0 + 1
+    chances: Any = 0
+    for chance, chosen in _chosen(values, q):
+        chances = chances + (chance * one / len(chosen) if chosen else 0)
+    constants = {
+        "choice_probability": q, "vectors": n, "vector_square": one * sum(v**2 for v in values) / n,
+        "mean_square": (one * sum(values) / n) ** 2, "inverse_count": chances,
+    }  # fmt: skip
+    return Sides(_averages(values, q, count_zeros)[1], right_side(claim.bound, constants), constants)
+
+
+@checks.trial(fedamd.lemB1, CHOICE_SPACE)
+def average_over_what_is_not_zero(claim: Claim, point: Point) -> Sides:
+    """Second moment of the average, counting non-zero values, as printed."""
+    return _second_moment(claim, point, count_zeros=False)
+
+
+@checks.trial(fedamd.lemB1_repaired, CHOICE_SPACE)
+def average_over_the_chosen(claim: Claim, point: Point) -> Sides:
+    """Second moment of the average, counting chosen indices."""
+    return _second_moment(claim, point, count_zeros=True)
+
+
+def _values(depth: Depth, zeros: bool) -> list[Point]:
+    rng = stream(0, "fedamd averages", int(zeros))
+    points: list[Point] = []
+    for n in range(1, 6):
+        for _ in range({"quick": 5, "default": 30, "deep": 200}[depth]):
+            values = tuple(F(int(v), 2) for v in rng.integers(-6, 7, n))
+            if zeros or all(values):
+                points.append({"values": values, "choice_probability": F(int(rng.integers(1, 10)), 10)})
+    equal = [{"values": (1,) * n, "choice_probability": F(1, 2)} for n in (1, 2, 4)]
+    return [*points, *equal]
+
+
+B1_MUTANTS = [times("bound", F(9, 10)), put("bound", vectors, vectors - 1)]
+
+
+@checks(fedamd.lemB1, mutants=B1_MUTANTS)
+def zeros_are_not_counted(claim: Claim, depth: Depth) -> Evidence:
+    """e = (0, 1), q = 1/2 as printed; values without a zero satisfy the lemma."""
+    return fails_only_without(
+        average_over_what_is_not_zero, claim, {"values": (0, 1), "choice_probability": F(1, 2)},
+        _values(depth, zeros=False),
+        "no e_i is 0, or chosen indices are counted",
+        "Where some e_i is 0 the average over non-zero values can exceed the bound.",
+    )  # fmt: skip
+
+
+def _means(claim: Claim, points: list[Point]) -> Tally:
+    """E of the average against the claimed share of the mean of the values."""
+    tally = Tally()
+    for point in points:
+        values, q = point["values"], point["choice_probability"]
+        share = at(claim.formulas["share of the mean"], choice_probability=q, vectors=len(values))
+        tally.equal(_averages(values, q, True)[0], share * sum(values) / len(values), **point)
+    return tally
+
+
+@checks(fedamd.lemB1_repaired, mutants=[*B1_MUTANTS, put("share of the mean", vectors, vectors + 1)])
+def chosen_are_counted(claim: Claim, depth: Depth) -> Evidence:
+    """Both parts of (8) on random rationals with the count of chosen indices."""
+    points = _values(depth, zeros=True)
+    means = _means(claim, points)
+    if means.witness:
+        return means.evidence("exact", "enumeration", "", domain="")
+    return tested(
+        average_over_the_chosen, claim, points, "The mean is as claimed, the second moment never larger",
+        domain="1 to 5 values",
+    )  # fmt: skip
+
+
+@checks(
+    fedamd.lemB1_improved,
+    mutants=[times("bound", F(11, 10)), put("bound", fedamd.inverse_count, fedamd.inverse_count**2),
+             mutate("bound", "one vector more", lambda e: e.subs(vectors, vectors + 1))],
+)  # fmt: skip
+def exact_second_moment(claim: Claim, depth: Depth) -> Evidence:
+    """Equal to the enumerated second moment."""
+    tally = Tally()
+    for point in _values(depth, zeros=True):
+        if len(point["values"]) >= 2:
+            sides = average_over_the_chosen.evaluate(claim, point)
+            tally.equal(sides.left, sides.right, **point)
+    return tally.evidence("exact", "enumeration", "Equal in every case.", domain="2 to 5 values")
+
+
+# ---- Lemma B.2 -------------------------------------------------------------------------------------------
+
+
+@checks.trial(fedamd.lemB2a, {"one": Several(Real(-3, 3), 1, 5), "other": Several(Real(-3, 3), 1, 5)})
+def two_equally_likely_vectors(claim: Claim, point: Point) -> Sides:
+    """a numbers that take one of two lists of values, each with probability 1/2."""
+    one, other = point["one"], point["other"]
+    if len(one) != len(other):
+        raise InputError("other", other, f"{len(one)} numbers, as many as the first")
+    half = (sum(one) * 0 + 1) * F(1, 2)
+    means = [half * (u + w) for u, w in zip(one, other, strict=True)]
+    deviation = max(abs(half * (u - w)) for u, w in zip(one, other, strict=True))
+    constants = {"sum_square": sum(means) ** 2, "vectors": len(one), "deviation": deviation}
+    left = half * (sum(one) ** 2 + sum(other) ** 2)
+    return Sides(left, right_side(claim.bound, constants), constants)
+
+
+@checks(fedamd.lemB2a, mutants=[put("bound", vectors**2, vectors), times("bound", F(9, 10))])
+def square_of_a_sum(claim: Claim, depth: Depth) -> Evidence:
+    """A sum splits into its mean and its deviation, and |sum of a deviations|^2 <= a sum of their squares."""
+    points = [
+        {"one": tuple(sign + e for e in shift), "other": tuple(-sign + e for e in shift)}
+        for shift in ((0,), (1, 2), (0, 0, 0), (1, -1, F(1, 2)), (0,) * 5)
+        for sign in (1, F(1, 2))
+    ]
+    found = tested(two_equally_likely_vectors, claim, points, "Attained by a common sign", domain="1 to 5 numbers")
+    mean, square = Symbol("mean", real=True), Symbol("square", nonnegative=True)  # of the deviations of one outcome
+    facts = [
+        identity(
+            "a times the sum of squares less the square of the sum is a^2 times the mean of |d - mean|^2",
+            vectors * (vectors * square) - (vectors * mean) ** 2 - vectors**2 * (square - 2 * mean**2 + mean**2),
+        ),
+        identity(
+            "the bound is |sum of means|^2 + a times a squared deviations",
+            rhs(claim) - fedamd.sum_square - vectors * (vectors * fedamd.deviation**2),
+        ),
+    ]
+    return proved(facts, found, "A spread is never negative.")
+
+
+TREE: dict[str, Domain] = {
+    "means": Several(Real(-3, 3), 7, 7),  # conditional means at the nodes of a binary tree of depth 3
+    "deviations": Several(Real(0, 2), 7, 7),
+}
+
+
+@checks.trial(fedamd.lemB2b, TREE)
+def coin_tree(claim: Claim, point: Point) -> Sides:
+    """Three numbers, each its conditional mean plus or minus a deviation, both depending on the signs before."""
+    means, sizes = point["means"], point["deviations"]
+    total: Any = 0
+    drift: Any = 0
+    spread: list[Any] = [0, 0, 0]
+    for signs in itertools.product((-1, 1), repeat=3):
+        node, path, mean = 0, 0 * sum(means), 0 * sum(means)
+        for k, sign in enumerate(signs):
+            mean, path = mean + means[node], path + means[node] + sign * sizes[node]
+            spread[k] = spread[k] + sizes[node] ** 2 * F(1, 8)
+            node = 2 * node + (1 if sign < 0 else 2)
+        total, drift = total + path**2 * F(1, 8), drift + mean**2 * F(1, 8)
+    deviation = sympy.sqrt(max(spread)) if not isinstance(max(spread), float) else max(spread) ** 0.5
+    constants = {"sum_square": drift, "vectors": 3, "deviation": deviation}
+    return Sides(total, right_side(claim.bound, constants), constants)
+
+
+@checks(
+    fedamd.lemB2b, mutants=[times("bound", F(1, 4)), mutate("bound", "only the means", lambda e: e.subs(vectors, 0))]
+)
+def martingale_differences(claim: Claim, depth: Depth) -> Evidence:
+    """A search over trees of three signs."""
+    return unbroken(coin_tree, claim, depth, "Conditional means and deviations free at every node.")
+
+
+# ---- Lemma B.3 -------------------------------------------------------------------------------------------
+
+
+@checks.trial(
+    fedamd.lemB3,
+    {
+        "curvature": Real(-1, 1), "gradient": Real(-3, 3), "direction": Real(-3, 3), "smoothness": Real(1, 5),
+        "step": Real("1/100", 10, log=True), "other_step": Real("1/100", 10, log=True),
+    },
+)  # fmt: skip
+def step_on_a_quadratic(claim: Claim, point: Point) -> Sides:
+    """G = h y^2/2 + g y from y = 0, |h| <= L."""
+    move = -point["step"] * point["direction"]
+    curvature = point["curvature"] * point["smoothness"]
+    left = point["gradient"] * move + curvature * move**2 * F(1, 2)
+    constants = {
+        "smoothness": point["smoothness"], "step": point["step"], "other_step": point["other_step"],
+        "gradient_norm": abs(point["gradient"]), "step_length": abs(move),
+        "direction_error": abs(point["direction"] - point["other_step"] * point["gradient"]),
+    }  # fmt: skip
+    return Sides(left, right_side(claim.bound, constants), constants)
+
+
+@checks(
+    fedamd.lemB3,
+    mutants=[
+        mutate("bound", "L/2 halved", lambda e: e - fedamd.L * fedamd.step_length**2 / 4),
+        put("bound", fedamd.gradient_norm**2, 2 * fedamd.gradient_norm**2),
+        mutate("bound", "no error", lambda e: e.subs(fedamd.direction_error, 0)),
+    ],
+)
+def descent_with_two_steps(claim: Claim, depth: Depth) -> Evidence:
+    """The identity behind the lemma, given G(y') <= G(y) + <grad G, y' - y> + (L/2)|y' - y|^2."""
+    points = [
+        {"curvature": h, "gradient": g, "direction": d, "smoothness": 2, "step": s, "other_step": o}
+        for h in (1, F(-1, 2)) for g, d in ((1, 1), (-1, 2), (0, 1), (2, F(1, 3)))
+        for s, o in ((F(1, 2), 1), (2, F(1, 3)))
+    ]  # fmt: skip
+    found = tested(step_on_a_quadratic, claim, points, "Attained at curvature L", domain="quadratics")
+    g, d, inner = sympy.symbols("g d inner", real=True)  # |grad|, |direction|, their inner product
+    step, other = fedamd.step, fedamd.other_step
+    claimed = rhs(claim).subs(
+        {
+            fedamd.gradient_norm**2: g**2, fedamd.step_length**2: step**2 * d**2,
+            fedamd.direction_error**2: d**2 - 2 * other * inner + other**2 * g**2,
+        }
+    )  # fmt: skip
+    facts: list[Fact] = [
+        identity(
+            "the bound is -step <grad, d> + (L/2) step^2 |d|^2", claimed + step * inner - fedamd.L * step**2 * d**2 / 2
+        )
+    ]
+    return proved(facts, found, "An identity beyond smoothness.")

@@ -1,0 +1,218 @@
+"""Theorem 4.8 (constant anchor probability), its repaired forms, Corollary 4.9, (158) and (162)."""
+
+from __future__ import annotations
+
+from fractions import Fraction as F
+from typing import Any
+
+import sympy
+from sympy import sqrt
+
+from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without
+from analysis.checks.fedamd import runs
+from analysis.checks.fedamd.certificates import Fact, at_most, identity, proved, rhs
+from analysis.checks.fedamd.runs import SPACE, Run
+from analysis.checks.fedamd.searching import right_side, tested, unbroken
+from analysis.checks.tools import witnessed
+from analysis.domains import Domain, Real, Whole
+from analysis.evidence import Evidence
+from analysis.trials import Point, Sides, exact_value
+from fltheory.ledger import Claim
+from fltheory.papers import fedamd
+from fltheory.papers.fedamd import T, anchor_noise, eta, gap, moving, spread
+
+checks = CheckBook()
+SINGLE: dict[str, Domain] = {
+    name: domain for name, domain in SPACE.items() if name not in ("local_steps", "noise", "noise_size", "anchor_batch")
+}
+
+
+def _average(claim: Claim, point: Point) -> Sides:
+    run = Run(point)
+    return Sides(run.average(point), right_side(claim.bound, run.constants), run.constants, run.facts)
+
+
+def _single(point: Point) -> Point:
+    return {**point, "local_steps": 1, "noise": "anchors", "noise_size": 0, "anchor_batch": 1}
+
+
+@checks.trial(fedamd.thm48, SINGLE)
+def one_local_step_without_noise(claim: Claim, point: Point) -> Sides:
+    """K = 1, anchors on all their samples."""
+    return _average(claim, _single(point))
+
+
+@checks.trial(fedamd.thm48, SPACE)
+def runs_on_quadratics(claim: Claim, point: Point) -> Sides:
+    """Several local steps, with noise of anchors or of local steps."""
+    return _average(claim, point)
+
+
+@checks.trial(fedamd.thm48_proof, SPACE)
+def runs_at_the_step_of_the_proof(claim: Claim, point: Point) -> Sides:
+    """The same."""
+    return _average(claim, point)
+
+
+@checks.trial(fedamd.thm48_repaired, SPACE)
+def runs_at_the_repaired_step(claim: Claim, point: Point) -> Sides:
+    """The same."""
+    return _average(claim, point)
+
+
+@checks.trial(fedamd.thm48_improved, SINGLE)
+def runs_of_one_local_step(claim: Claim, point: Point) -> Sides:
+    """K = 1, anchors on all their samples."""
+    return _average(claim, _single(point))
+
+
+def _step(factor: float) -> Any:
+    return lambda h, size, p: runs.within(1 / (1 + factor * runs.ratio(size, len(h), p)))
+
+
+NO_GAP = mutate("bound", "no gap", lambda e: e.subs(gap, 0))
+NO_NOISE = mutate("bound", "no noise", lambda e: e.subs(fedamd.subsampled, 0))
+
+
+@checks(fedamd.thm48, mutants=[NO_GAP, NO_NOISE, times("bound", F(1, 20))])
+def at_the_printed_step(claim: Claim, depth: Depth) -> Evidence:
+    """Declared points at the largest step."""
+    return tested(
+        runs_on_quadratics, claim, runs.points(depth, _step(2)), "No violation on quadratics",
+        domain="1 to 3 clients, up to 100 rounds",
+    )  # fmt: skip
+
+
+@checks(fedamd.thm48, mutants=[NO_GAP, NO_NOISE])
+def search_over_runs(claim: Claim, depth: Depth) -> Evidence:
+    """A search over problems, probabilities, steps and noise."""
+    return unbroken(runs_on_quadratics, claim, depth, "Quadratics of up to 3 clients.")
+
+
+@checks(fedamd.thm48_proof, mutants=[NO_GAP, NO_NOISE])
+def at_the_step_of_the_proof(claim: Claim, depth: Depth) -> Evidence:
+    """Declared points at the step that the proof's own terms need."""
+    return tested(
+        runs_at_the_step_of_the_proof, claim, runs.points(depth, _step(8**0.5)), "No violation on quadratics",
+        domain="1 to 3 clients, up to 100 rounds",
+    )  # fmt: skip
+
+
+# ---- the repaired theorem --------------------------------------------------------------------------------
+
+
+def step_factor(claim: Claim) -> Any:
+    """chi of the condition eta L (1 + chi a) <= 1."""
+    if "product of steps" not in claim.conditions:
+        return sympy.Integer(0)
+    return sympy.simplify((claim.conditions["product of steps"].lhs / (eta * fedamd.L) - 1) / spread)
+
+
+def summed_descent(claim: Claim, error: Any, gradient: Any, noisy: bool = True) -> list[Fact]:
+    """The average from the one-step descent, with E S summed through Young's constant of `law.staleness`.
+
+    Summing E F(x_{t+1}) - F(x_t) <= -(eta/2)(1 - c2)(1 - p^A) G + (c1/2) eta (1 - p^A) E|g - grad F|^2 - (1/(2 eta) -
+    L/2) E|move|^2 with E|g - grad F|^2 <= (1 + r) N + (1 + 1/r) S and sum S <= (4/q^2) L^2 sum E|move|^2 leaves
+    sum G <= (2 gap/(eta (1 - p^A)) + c1 (1 + r) T N)/(1 - c2), provided 1/(2 eta) - L/2 >= 2 c1 eta (1 - p^A)
+    (1 + 1/r)(L/q)^2, that is chi^2 >= 4 c1 (1 + 1/r) at eta L (1 + chi a) = 1 (or below).
+    """
+    chi, a = step_factor(claim), sympy.Symbol("a", positive=True)
+    of_gap = sympy.simplify(rhs(claim).coeff(gap) * eta * T * moving)
+    of_noise = sympy.simplify(rhs(claim).coeff(fedamd.subsampled) * fedamd.subsampled / anchor_noise)
+    slack = chi**2 / (4 * error) - 1  # the largest 1/r that the step allows
+    facts = [
+        at_most("the step leaves room for the staleness", sympy.Rational(1, 10**6) if noisy else 0, slack),
+        identity(
+            "1/gamma - 1 - chi^2 gamma a^2 is chi a/(1 + chi a)",
+            chi * a - chi**2 * a**2 / (1 + chi * a) - chi * a / (1 + chi * a),
+        ),
+        at_most("factor of the initial gap", 2 / (1 - gradient), of_gap),
+    ]
+    if noisy:
+        if slack.is_positive:
+            facts.append(at_most("factor of the anchor noise", error * (1 + 1 / slack) / (1 - gradient), of_noise))
+        else:
+            facts.append(Fact("factor of the anchor noise", False))
+    return facts
+
+
+@checks(
+    fedamd.thm48_repaired,
+    mutants=[
+        NO_GAP, NO_NOISE, times("bound", F(1, 2)), without("product of steps"), times("factor for b = n", F(9, 10)),
+    ],
+)  # fmt: skip
+def through_staleness(claim: Claim, depth: Depth) -> Evidence:
+    """Declared points, and the sum of one-step descents."""
+    points = tested(
+        runs_at_the_repaired_step, claim, runs.points(depth, _step(10**0.5)), "No violation on quadratics",
+        domain="1 to 3 clients, up to 100 rounds",
+    )  # fmt: skip
+    facts = summed_descent(claim, fedamd.C1, fedamd.C2)
+    full = claim.formulas["factor for b = n"]
+    facts.append(at_most("4 c1 within the square of the factor for b = n", 4 * fedamd.C1, full**2))
+    return proved(facts, points, "One-step descent with the true error, noise and staleness, summed.")
+
+
+@checks(
+    fedamd.thm48_improved,
+    mutants=[NO_GAP, times("bound", F(1, 2)), without("product of steps"), put("bound", moving, moving**2)],
+)
+def one_local_step(claim: Claim, depth: Depth) -> Evidence:
+    """K = 1: a miner's change is eta_l g itself, so c1 = 1, c2 = 0, and without noise 1 + 1/r may be 1."""
+    single = [
+        {name: point[name] for name in SINGLE}
+        for point in runs.points(depth, _step(2), start=1)
+        if point["noise_size"] == 0
+    ]  # fmt: skip
+    points = tested(runs_of_one_local_step, claim, single, "No violation on quadratics", domain="K = 1, b = n")
+    facts = summed_descent(claim, sympy.Integer(1), sympy.Integer(0), noisy=False)
+    return proved(facts, points, "One-step descent with the staleness alone, summed.")
+
+
+# ---- (158), (162) ----------------------------------------------------------------------------------------
+
+
+@checks.trial(
+    fedamd.eq158,
+    {"n_clients": Whole(1, 100), "cohort_size": Whole(1, 100), "anchor_probability": Real("1/100", "99/100")},
+)
+def dropped_coefficient(claim: Claim, point: Point) -> Sides:
+    """L/2 + 4 eta (1 - p^A)(M/(Ap))^2 L^2 at the claimed step, L = 1."""
+    n, size, chance = point["n_clients"], point["cohort_size"], point["anchor_probability"]
+    constants: dict[str, Any] = {**point, "smoothness": 1, "local_steps": 1, "global_lr": 1}
+    floats = isinstance(chance, float)
+    step = claim.formulas["step"]
+    constants["local_lr"] = (
+        float(step.subs({s: constants[s.name] for s in step.free_symbols})) if floats else exact_value(step, constants)
+    )
+    chance = chance if floats else sympy.Rational(chance.numerator, chance.denominator)
+    left = sympy.Rational(1, 2) + 4 * constants["local_lr"] * (1 - chance**size) * (n / (size * chance)) ** 2
+    facts = {"a cohort is a part of the clients": size <= n}
+    return Sides(float(left) if floats else left, right_side(claim.bound, constants), constants, facts)
+
+
+@checks(
+    fedamd.eq158,
+    mutants=[mutate("step", "2 sqrt(2)", lambda e: 1 / (fedamd.L * (1 + 2 * sqrt(2) * spread))), times("bound", 9)],
+)
+def coefficient_of_the_move(claim: Claim, depth: Depth) -> Evidence:
+    """M = A = 1, p = 1/2: a = sqrt(2)."""
+    point = {"n_clients": 1, "cohort_size": 1, "anchor_probability": F(1, 2)}
+    return witnessed(
+        dropped_coefficient, claim, point,
+        "At the printed step the coefficient of the squared move is negative for a > 1/2; it may not be dropped.",
+    )  # fmt: skip
+
+
+@checks(fedamd.eq162, mutants=[times("printed", 4), plus("printed", 9)])
+def division(claim: Claim, depth: Depth) -> Evidence:
+    """The division carried out."""
+    derived = sympy.simplify(claim.formulas["from (161)"])
+    printed = claim.formulas["printed"]
+    if sympy.simplify(derived - printed) == 0:
+        return Evidence("proved", "algebra", "The division gives the printed constant.", cases=1)
+    witness = {"printed": printed, "from (161)": derived}
+    return Evidence(
+        "inconsistent", "algebra", f"The division gives {derived}, not {printed}.", cases=1, witness=witness
+    )

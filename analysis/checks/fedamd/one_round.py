@@ -1,0 +1,169 @@
+"""Lemmas E.1 to E.3, (96), and what holds in their place: exact moments of one round of a run on quadratics."""
+
+from __future__ import annotations
+
+from fractions import Fraction as F
+
+import sympy
+
+from analysis.checks import CheckBook, Depth, mutate, put, times
+from analysis.checks.fedamd.certificates import below_one, chain, identity, nonnegative, proved, rhs
+from analysis.checks.fedamd.rounds import ALONE, READINGS, SPACE, UNEQUAL, Round, some_rounds, theorem48_step
+from analysis.checks.fedamd.searching import fails_only_without, right_side, tested
+from analysis.domains import Choice
+from analysis.evidence import Evidence
+from analysis.trials import Point, Sides
+from fltheory.ledger import Claim
+from fltheory.papers import fedamd
+
+checks = CheckBook()
+
+
+def _lemma_E1b(claim: Claim, point: Point, reading: str) -> Sides:
+    now = Round(point)
+    constants = now.constants | {"mean_cache_error": now.mean_error(reading), "move_square": now.move_square()}
+    return Sides(now.mean_error(reading, later=True), right_side(claim.bound, constants), constants)
+
+
+@checks.trial(fedamd.lemE1b, SPACE | {"reading": Choice(("mean", "conditional", "virtual"))})
+def error_of_the_mean(claim: Claim, point: Point) -> Sides:
+    """(113) from round t to t + 1 with E g the mean, the conditional mean or the virtual average."""
+    return _lemma_E1b(claim, point, point["reading"])
+
+
+@checks.trial(fedamd.lemE1b_repaired, SPACE)
+def error_of_the_virtual_average(claim: Claim, point: Point) -> Sides:
+    """(113) with the virtual average."""
+    return _lemma_E1b(claim, point, "virtual")
+
+
+@checks.trial(fedamd.lemE2, SPACE | READINGS)
+def local_steps_of_a_round(claim: Claim, point: Point) -> Sides:
+    """(121): squared local steps of the client with the largest."""
+    now = Round(point)
+    constants = now.constants | {
+        "mean_cache_error": now.mean_error(point["reading"]), "gradient_square": now.gradient_square(),
+    }  # fmt: skip
+    direction = now.expected(now.before, now.run.vector(caches=1))
+    left = max(now.run.miner(m).path() for m in range(now.run.n_clients)) * direction
+    return Sides(left, right_side(claim.bound, constants), constants)
+
+
+@checks.trial(fedamd.lemE3, SPACE | READINGS)
+def descent_of_a_round(claim: Claim, point: Point) -> Sides:
+    """(132) from round t to t + 1, in expectation over all runs."""
+    now = Round(point)
+    constants = now.constants | {
+        "mean_cache_error": now.mean_error(point["reading"]), "gradient_square": now.gradient_square(),
+        "move_square": now.move_square(),
+    }  # fmt: skip
+    return Sides(now.descent(), right_side(claim.bound, constants), constants)
+
+
+# ---- Lemma E.1 -------------------------------------------------------------------------------------------
+
+
+@checks(
+    fedamd.lemE1b,
+    mutants=[times("bound", 2), put("bound", fedamd.mean_cache_error, fedamd.mean_cache_error * F(1, 10))],
+)
+def meanings_of_the_mean(claim: Claim, depth: Depth) -> Evidence:
+    """One client, F = x^2/2, p = 1/2, no noise: fails from round 2 to 3 for the mean; holds for the virtual average."""
+    holding = [{**point, "reading": "virtual"} for point in some_rounds(depth)]
+    return fails_only_without(
+        error_of_the_mean, claim, {**ALONE, "reading": "mean"}, holding,
+        "E g_t is the average h_{t+1} = (1-q) h_t + q grad F(x_t) along the path",
+        "Fails with the mean, and with the conditional mean, of the mean cached gradient.",
+    )  # fmt: skip
+
+
+@checks(
+    fedamd.lemE1b_repaired,
+    mutants=[times("bound", F(1, 2)), mutate("bound", "no move", lambda e: e.subs(fedamd.move_square, 0))],
+)
+def virtual_average(claim: Claim, depth: Depth) -> Evidence:
+    """Young's inequality on every path."""
+    points = tested(
+        error_of_the_virtual_average, claim, some_rounds(depth), "No violation on quadratics", domain="t <= 10"
+    )
+    q, first, second = sympy.symbols("q first second", positive=True)
+    bound = rhs(claim).subs(fedamd.p, q * fedamd.M / fedamd.A)
+    bound = bound.subs({fedamd.mean_cache_error: first**2, fedamd.move_square: second**2 / fedamd.L**2})
+    rest = sympy.factor(sympy.simplify(bound - ((1 - q) * first + second) ** 2))  # |(1-q) e + d|^2 at most
+    share = below_one()
+    facts = [
+        nonnegative(
+            "(1-q) e^2 + d^2/q - ((1-q) e + d)^2 is (1-q)/q times a square",
+            sympy.simplify(rest / (q * first - second) ** 2) if first in rest.free_symbols else -1,
+            {q: 1 - share},
+        )
+    ]
+    return proved(facts, points, "The difference of both sides is a square.")
+
+
+@checks(fedamd.eq119, mutants=[times("first", 2), times("second", F(1, 2))])
+def young_factors(claim: Claim, depth: Depth) -> Evidence:
+    """Two identities."""
+    f = claim.formulas
+    return chain(
+        [
+            identity("factor of the old error", f["first factor"] - f["first"]),
+            identity("factor of the move", f["second factor"] - f["second"]),
+        ],
+        "Both identities hold.",
+    )
+
+
+# ---- (96), Lemmas E.2 and E.3 ----------------------------------------------------------------------------
+
+
+@checks(
+    fedamd.eq96,
+    mutants=[times("bound", 10), mutate("bound", "with the spread", lambda e: e + 9 * fedamd.mean_cache_error)],
+)
+def no_meaning_serves_both(claim: Claim, depth: Depth) -> Evidence:
+    """For each meaning of E g, whether (96) and (113) hold in the first six rounds of the run of one client."""
+    fails: dict[str, str] = {}
+    for reading in ("mean", "conditional", "virtual"):
+        for t in range(6):
+            now = Round({**ALONE, "round": t})
+            constants = now.constants | {"mean_cache_error": now.mean_error(reading)}
+            split = now.cache_error(now.before) <= right_side(claim.bound, constants)
+            constants |= {"move_square": now.move_square()}
+            recursion = now.mean_error(reading, later=True) <= right_side(fedamd.lemE1b.bound, constants)
+            if not (split and recursion):
+                fails[reading] = f"{'(113)' if split else '(96)'} at t = {t}"
+                break
+    if len(fails) == 3:
+        summary = (
+            "No meaning of E g_t serves both (113) and this step: who refreshed its cache has a variance of its own."
+        )
+        return Evidence("inconsistent", "exact moments", summary, "F = x^2/2, p = 1/2, t < 6", 18, witness=fails)
+    return Evidence("exact", "exact moments", "One meaning serves both here.", "F = x^2/2, p = 1/2, t < 6", 18)
+
+
+@checks(fedamd.lemE2, mutants=[times("bound", 100), times("bound", F(1, 100))])
+def local_steps_with_a_long_global_step(claim: Claim, depth: Depth) -> Evidence:
+    """eta = 3/2, p = 1/4, t = 39; at Theorem 4.8's step it holds with both meanings."""
+    failing = {
+        **UNEQUAL, "anchor_probability": F(1, 4), "local": F(1, 4), "move": F(3, 2), "round": 39, "reading": "virtual",
+    }  # fmt: skip
+    holding = [{**p, "reading": r} for p in some_rounds(depth, theorem48_step) for r in ("mean", "virtual")]
+    return fails_only_without(
+        local_steps_of_a_round, claim, failing, holding, "the global step of Theorem 4.8",
+        "For a long global step the variance of the mean cached gradient outgrows what the bound keeps.",
+    )  # fmt: skip
+
+
+@checks(
+    fedamd.lemE3,
+    mutants=[mutate("bound", "no descent", lambda e: e.subs(fedamd.gradient_square, 0)), times("bound", 100)],
+)
+def descent_with_a_long_global_step(claim: Claim, depth: Depth) -> Evidence:
+    """eta = 1, p = 1/10, t = 17: F grows; at Theorem 4.8's step it holds with both meanings."""
+    failing = {**UNEQUAL, "local": F(1, 5), "move": 1 + F(0), "round": 17, "reading": "mean"}
+    holding = [{**p, "reading": r} for p in some_rounds(depth, theorem48_step) for r in ("mean", "virtual")]
+    return fails_only_without(
+        descent_of_a_round, claim, failing, holding, "the global step of Theorem 4.8",
+        "For a long global step F can grow in mean where the bound says that it falls.",
+    )  # fmt: skip

@@ -1,0 +1,161 @@
+"""Steps of the printed proofs about a miner's local steps: (42), (55), (65), (139) and simplified coefficients."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction as F
+from typing import Any
+
+from analysis.checks import CheckBook, Depth, mutate, plus, put, times
+from analysis.checks.fedamd.certificates import more_than, nonnegative
+from analysis.checks.tools import witnessed
+from analysis.domains import Domain, Real, Whole
+from analysis.evidence import Evidence, Tally
+from analysis.trials import Point, Sides
+from fltheory.ledger import Claim
+from fltheory.papers import fedamd
+from fltheory.papers.fedamd import K, position, steps_done
+
+checks = CheckBook()
+
+
+def _third_step(h: Any, z: Any, lr: Any) -> tuple[Any, Any, Any]:
+    """E|sum of gradient changes|^2, of their means and of their noises, before step 3 and per |g|^2."""
+    whole: Any = 0
+    means: Any = 0
+    noises: Any = 0
+    for signs in itertools.product((-1, 1), repeat=2):
+        direction: Any = F(1)
+        mean: Any = 0
+        noise: Any = 0
+        for sign in signs:
+            mean, noise = mean + lr * h * direction, noise + lr * sign * z * direction
+            direction = direction * (1 - lr * (h + sign * z))
+        whole, means = whole + (mean + noise) ** 2 * F(1, 4), means + mean**2 * F(1, 4)
+        noises = noises + noise**2 * F(1, 4)
+    return whole, means, noises
+
+
+@checks(
+    fedamd.eq42,
+    mutants=[
+        mutate(
+            "left over", "the cross term", lambda e: -2 * fedamd.lr**3 * fedamd.curvature * fedamd.sample_curvature**2
+        )
+    ],
+)
+def cross_term(claim: Claim, depth: Depth) -> Evidence:
+    """Enumeration of two sample signs: what the square exceeds its two parts by."""
+    tally = Tally()
+    for h, z, lr in ((1, 1, F(1, 10)), (-1, 1, F(1, 10)), (F(1, 2), 2, F(1, 20)), (0, 1, F(1, 10))):
+        whole, means, noises = _third_step(h, z, lr)
+        claimed = claim.formulas["left over"].subs({fedamd.curvature: h, fedamd.sample_curvature: z, fedamd.lr: lr})
+        tally.equal(whole - means - noises, F(int(claimed.p), int(claimed.q)), h=h, z=z, lr=lr, k=3)
+    return tally.evidence("exact", "enumeration", "The parts add up.", domain="k = 3, sample curvatures h +- z")
+
+
+COUNT_SPACE: dict[str, Domain] = {
+    "sample_curvature": Real(0, 3),
+    "local_steps": Whole(2, 30),
+    "local": Real("1/1000", "1/2", log=True),
+}
+
+
+def _counted(claim: Claim, point: Point) -> Sides:
+    """Variance of a miner's change, per |eta_l g|^2, against the claimed counts of each step's noise (h = 0)."""
+    k = point["local_steps"]
+    lr = point["local"] / k
+    variance = lr**2 * point["sample_curvature"] ** 2
+    count = claim.formulas["times of step k"]
+    left: Any = 0
+    right: Any = 0
+    for j in range(1, k):
+        noise = variance * (1 + variance) ** (j - 1)
+        claimed = count.subs({position: j, steps_done: k})
+        left, right = left + (k - j) ** 2 * noise, right + F(int(claimed.p), int(claimed.q)) * noise
+    constants = {
+        "smoothness": 1, "noise_smoothness": point["sample_curvature"], "batch_size": 1, "local_steps": k,
+        "local_lr": lr,
+    }  # fmt: skip
+    facts = {"local step and noise": bool(48 * k * lr**2 * point["sample_curvature"] ** 2 <= 1)}
+    return Sides(left, right, constants, facts)
+
+
+@checks.trial(fedamd.eq65, COUNT_SPACE)
+def noise_in_a_change(claim: Claim, point: Point) -> Sides:
+    """The noise of step k enters all later sums."""
+    return _counted(claim, point)
+
+
+@checks.trial(fedamd.eq139, COUNT_SPACE)
+def variance_of_a_change(claim: Claim, point: Point) -> Sides:
+    """The same against (139)."""
+    return _counted(claim, point)
+
+
+SQUARED = (steps_done - position) ** 2
+
+
+@checks(fedamd.eq65, mutants=[mutate("times of step k", "squared", lambda e: SQUARED), times("times of step k", 9)])
+def three_local_steps(claim: Claim, depth: Depth) -> Evidence:
+    """K = 3 with small steps: 5 against 3."""
+    point = {"sample_curvature": 1, "local_steps": 3, "local": F(1, 10)}
+    return witnessed(
+        noise_in_a_change, claim, point, "The noise of step k enters K - k sums, so its square counts (K - k)^2 times."
+    )
+
+
+@checks(fedamd.eq139, mutants=[mutate("times of step k", "squared", lambda e: SQUARED), times("times of step k", 9)])
+def ten_local_steps(claim: Claim, depth: Depth) -> Evidence:
+    """K = 10: the counts add up to 285 against 162."""
+    point = {"sample_curvature": 1, "local_steps": 10, "local": F(1, 10)}
+    return witnessed(
+        variance_of_a_change, claim, point, "The counts (K - k)^2 add up to more than 2 (K - 1) each from K = 6 on."
+    )
+
+
+@checks.trial(
+    fedamd.eq55,
+    {"curvature": Real(-1, 1), "local_steps": Whole(1, 30), "local": Real("1/1000", "1/2", log=True)},
+)
+def distances_of_a_miner(claim: Claim, point: Point) -> Sides:
+    """Squared distances from the start against squared steps, without noise, per |g|^2."""
+    k, h = point["local_steps"], point["curvature"]
+    lr = point["local"] / k
+    steps = [lr * (1 - lr * h) ** j for j in range(k)]
+    distances = [sum(steps[:j]) for j in range(k)]
+    factor = claim.formulas["times the squared steps"].subs(K, k)
+    right = F(int(factor.p), int(factor.q)) * sum(step**2 for step in steps)
+    constants = {"smoothness": 1, "local_steps": k, "local_lr": lr}
+    return Sides(sum(d**2 for d in distances), right, constants)
+
+
+@checks(
+    fedamd.eq55,
+    mutants=[put("times the squared steps", K, K**2), put("times the squared steps", K, K * (K - 1) / 2 + K)],
+)
+def equal_steps(claim: Claim, depth: Depth) -> Evidence:
+    """Five equal steps (a linear loss): 0 + 1 + 4 + 9 + 16 = 30 against 25."""
+    point = {"curvature": 0, "local_steps": 5, "local": F(1, 10)}
+    return witnessed(
+        distances_of_a_miner, claim, point, "|x_k - x_0|^2 is at most k times the sum of squared steps; k is missing."
+    )
+
+
+def _left_by_the_step(claim: Claim) -> Evidence:
+    """Whether the largest coefficient stays within 1/2 for all whole numbers."""
+    at_one = {K: 1, fedamd.n_miners: 1}
+    largest, allowed = claim.formulas["largest"], claim.formulas["allowed"]
+    more = {K: more_than(1), fedamd.n_miners: more_than(1)}
+    if nonnegative("", allowed - largest, more).holds:
+        return Evidence("proved", "algebra", "The coefficient is within 1/2.", cases=1)
+    where = {"K": 1, "clients": 1, "coefficient": largest.subs(at_one), "allowed": allowed}
+    return Evidence("inconsistent", "algebra", claim.gap, cases=1, witness=where)
+
+
+for _equation in (fedamd.eq68, fedamd.eq93, fedamd.eq154):
+
+    @checks(_equation, mutants=[times("largest", F(1, 4)), plus("allowed", 2)])
+    def coefficient_of_the_gradient(claim: Claim, depth: Depth) -> Evidence:
+        """The printed coefficient at the largest local step."""
+        return _left_by_the_step(claim)

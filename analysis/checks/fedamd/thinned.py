@@ -1,0 +1,131 @@
+"""Corollary 4.9: the anchor probability that needs the fewest rounds, and 1/c of it."""
+
+from __future__ import annotations
+
+from fractions import Fraction as F
+from typing import Any
+
+import sympy
+from sympy import sqrt
+
+from analysis.checks import CheckBook, Depth, mutate, plus, times, without
+from analysis.checks.fedamd import runs
+from analysis.checks.fedamd.certificates import Fact, at_most, chain, identity, nonnegative, proved
+from analysis.checks.fedamd.runs import SPACE, Run
+from analysis.checks.fedamd.searching import right_side, tested, unbroken
+from analysis.domains import Domain, Real
+from analysis.evidence import Evidence
+from analysis.trials import Point, Sides, exact_value
+from fltheory.errors import InputError
+from fltheory.ledger import Claim
+from fltheory.papers import fedamd
+from fltheory.papers.fedamd import A, M, c, eta, gap, probability
+
+checks = CheckBook()
+THINNED: dict[str, Domain] = {name: domain for name, domain in SPACE.items() if name != "anchor_probability"} | {
+    "thinning": Real(1, 20, log=True)
+}
+
+
+def _run(claim: Claim, point: Point) -> Sides:
+    """A run at the claimed probability, which is rational for A = 1 or a float."""
+    formula = claim.formulas["probability"]
+    values = {"cohort_size": point["cohort_size"], "thinning": point["thinning"]}
+    if isinstance(point["move"], float):
+        chance: Any = float(formula.subs({s: values[s.name] for s in formula.free_symbols}))
+    else:
+        chance = exact_value(formula, values)
+    if not isinstance(chance, float | F):
+        raise InputError("cohort_size", point["cohort_size"], "1, where the probability is rational")
+    full = {**point, "anchor_probability": chance}
+    run = Run(full)
+    constants = {**run.constants, "thinning": point["thinning"]}
+    return Sides(run.average(full), right_side(claim.bound, constants), constants, run.facts)
+
+
+@checks.trial(fedamd.cor49, THINNED)
+def runs_with_few_anchors(claim: Claim, point: Point) -> Sides:
+    """Quadratics at the printed step."""
+    return _run(claim, point)
+
+
+@checks.trial(fedamd.cor49_repaired, THINNED)
+def runs_with_few_anchors_repaired(claim: Claim, point: Point) -> Sides:
+    """Quadratics at the repaired step."""
+    return _run(claim, point)
+
+
+def _points(depth: Depth, factor: Any) -> list[Point]:
+    found: list[Point] = []
+    for thin in (3,) if depth == "quick" else (1, 3, 10):
+        for point in runs.points(depth, lambda h, size, p, thin=thin: runs.within(1 / (1 + factor * len(h) * thin))):
+            if point["cohort_size"] == 1:
+                found.append({name: point[name] for name in THINNED if name != "thinning"} | {"thinning": thin})
+    return found
+
+
+NO_GAP = mutate("bound", "no gap", lambda e: e.subs(gap, 0))
+
+
+@checks(fedamd.cor49, mutants=[NO_GAP, times("bound", F(1, 100))])
+def one_participant_a_round(claim: Claim, depth: Depth) -> Evidence:
+    """Exact runs with A = 1, where the probability is rational."""
+    return tested(
+        runs_with_few_anchors, claim, _points(depth, 3), "No violation on quadratics", domain="A = 1, c in {1, 3, 10}"
+    )
+
+
+@checks(fedamd.cor49, mutants=[NO_GAP])
+def search_with_few_anchors(claim: Claim, depth: Depth) -> Evidence:
+    """A search over cohorts, c, problems, steps and noise."""
+    return unbroken(runs_with_few_anchors, claim, depth, "Quadratics of up to 3 clients.")
+
+
+@checks(fedamd.cor49, mutants=[times("maximiser to the power A", 2), plus("to maximise", -probability)])
+def optimal_probability(claim: Claim, depth: Depth) -> Evidence:
+    """The derivative of p^2 (1 - p^A) is p (2 - (A + 2) p^A): positive below the claimed p, negative above."""
+    objective, power = claim.formulas["to maximise"], claim.formulas["maximiser to the power A"]
+    slope = sympy.diff(objective, probability)
+    z = sympy.Symbol("z", positive=True)  # p^A
+    facts = [
+        identity("derivative", slope - probability * (2 - (A + 2) * probability**A)),
+        identity("its only zero", (2 - (A + 2) * z).subs(z, power)),
+        identity("the claimed probability at c = 1", (claim.formulas["probability"].subs(c, 1)) ** A - power),
+    ]
+    return chain(facts, "1/(p sqrt(1 - p^A)) is least at p^A = 2/(A + 2), for every A.")
+
+
+@checks(
+    fedamd.cor49_repaired,
+    mutants=[NO_GAP, times("bound", F(1, 100)), without("product of steps"), times("printed factor", F(9, 10))],
+)
+def covered_by_the_repaired_theorem(claim: Claim, depth: Depth) -> Evidence:
+    """At p^A = 2/((A+2) c^A), a <= (Mc/A) ((A+2)/2)^(1/A) <= 1.5 Mc/A, by Bernoulli's inequality."""
+    points = tested(
+        runs_with_few_anchors_repaired, claim, _points(depth, 4.75), "No violation on quadratics",
+        domain="A = 1, c in {1, 3, 10}",
+    )  # fmt: skip
+    theirs = claim.conditions.get("product of steps")
+    if theirs is None:
+        return proved([Fact("the global step is limited", False)], points, "")
+    allowed = sympy.simplify((theirs.lhs / (eta * fedamd.L) - 1) * A / (M * c))
+    n = sympy.Symbol("n", nonnegative=True)  # A = 1 + n
+    facts = [
+        nonnegative(
+            "(1 + A/2)(3/2) >= 1 + (A+1)/2, so (3/2)^A >= 1 + A/2", (1 + (1 + n) / 2) * 3 / 2 - (1 + (2 + n) / 2)
+        ),
+        at_most("1.5 sqrt(10) within the allowed factor", sympy.Rational(3, 2) * sqrt(10), allowed),
+        _printed_is_enough(claim),
+    ]
+    return proved(facts, points, "Its step is one of the repaired Theorem 4.8.")
+
+
+def _printed_is_enough(claim: Claim) -> Fact:
+    """2.61 a <= 3 M/A at c = 1: number by number to A = 40, then because (1 + A/2)^(2/A) falls in A."""
+    largest = claim.formulas["printed factor"] / fedamd.thm48_repaired.formulas["factor for b = n"]
+    small = all(
+        bool((largest**2) ** size * (1 + sympy.Rational(2, size)) ** size >= (1 + sympy.Rational(size, 2)) ** 2)
+        for size in range(1, 41)
+    )
+    late = bool((largest**2) ** 20 >= 21)
+    return Fact("2.61 a <= 3 M/A at c = 1", small and late)

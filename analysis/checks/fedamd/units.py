@@ -1,0 +1,66 @@
+"""Units of all statements; Corollaries 4.5 and 4.12, (78) and a condition of Lemma E.2 are not homogeneous in print."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import sympy
+from sympy import sqrt
+
+from analysis.checks import Mutant, mutate
+from analysis.checks.units import Flag, unit_checks
+from fltheory.ledger import Claim
+from fltheory.papers import fedamd
+from fltheory.papers.fedamd import K, L, M, T, eta_l, eta_s, gap, mu
+
+
+def _with_gap_and_smoothness(claim: Claim) -> Claim:
+    """Corollary 4.5 with the step sizes of its repaired forms, before their factor tau."""
+    first, second = claim.conditions.values()
+    units = sqrt(L * gap)
+    return replace(
+        claim,
+        conditions={
+            "first": first.func(first.lhs * units / L, first.rhs),
+            "second": second.func(second.lhs * units / L, second.rhs),
+        },
+    )
+
+
+def _relative_curvature(claim: Claim) -> Claim:
+    """Corollary 4.12 with mu/L in its probability and 32ML in its step."""
+    step = sympy.Min(fedamd.A / (2 * M * mu * fedamd.c), 1 / (L * (1 + 32 * M * L * fedamd.c / (mu * fedamd.A))))
+    p = fedamd.tuned_probability((mu / L) ** 2)  # type: ignore[no-untyped-call]
+    rhs = (1 - mu * step * (1 - p**fedamd.A) / 2) ** T * gap + 6 * fedamd.anchor_noise / mu
+    return replace(claim, bound=replace(claim.bound, rhs=rhs))  # type: ignore[type-var]
+
+
+def _last78(square: Any) -> Any:
+    """The last noise term of (78), printed with `square` = eta_l^2."""
+    return eta_s * eta_l**2 * L * K**2 * 48 * eta_s**2 * square * K * fedamd.tau**2 * L * fedamd.anchor_noise
+
+
+checks = unit_checks(
+    fedamd.paper,
+    {
+        fedamd.cor45.id: Flag(
+            Mutant("with L (F(x_0) - F_*)", _with_gap_and_smoothness),
+            "fixed units: L and F(x_0) - F_* are constants, as the corollary says",
+        ),
+        fedamd.eq78.id: Flag(
+            mutate("bound", "one eta_l less", lambda e: sympy.expand(e - _last78(eta_l**2) + _last78(eta_l)))
+        ),
+        fedamd.lemE2.id: Flag(
+            mutate(
+                "local step and noise", "L_sigma",
+                lambda c: c.func(c.lhs / fedamd.L_sigma, c.rhs),
+            ),
+            "L_sigma in place of L_sigma^2, as in Lemma D.1",
+        ),
+        fedamd.cor412.id: Flag(
+            Mutant("with mu/L and 32ML", _relative_curvature),
+            "L = 1: mu stands for mu/L, and the step lacks a factor L",
+        ),
+    },
+)  # fmt: skip
