@@ -58,7 +58,7 @@ def judged(trial: Trial, claim: Claim, point: Point) -> Judgement:
     return Judgement(sides, {name: bool(_exactly(r, sides.constants)) for name, r in claim.conditions.items()})
 
 
-POINTS = {"quick": 150, "default": 1500, "deep": 30_000}
+POINTS = {"quick": 150, "default": 600, "deep": 30_000}
 
 
 def unbroken(trial: Trial, claim: Claim, depth: str, summary: str) -> Evidence:

@@ -27,11 +27,19 @@ def cutoff_at(formula: Any, rate: float, rounds: int) -> int:
 
 
 def _choices(depth: Depth) -> Iterable[tuple[float, int]]:
-    rates = (
-        (0.02, 0.1, 0.5, 0.9, 1 - 1e-6) if depth == "quick" else (0.02, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1 - 1e-6)
-    )
-    horizons = (2, 10, 1000) if depth == "quick" else (2, 3, 10, 30, 100, 300, 1000)
+    rates, horizons = _grid(depth)
     return ((rate, horizon) for rate in rates for horizon in horizons)
+
+
+def _grid(depth: Depth) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    if depth == "quick":
+        return (0.02, 0.1, 0.5, 0.9, 1 - 1e-6), (2, 10, 1000)
+    return (0.02, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1 - 1e-6), (2, 3, 10, 30, 100, 300, 1000)
+
+
+def _domain(depth: Depth) -> str:
+    rates, horizons = _grid(depth)
+    return f"p_min in {{{', '.join(f'{r:.7g}' for r in rates)}}}, T in {{{', '.join(map(str, horizons))}}}"
 
 
 def _chosen(claim: Claim, depth: Depth) -> Tally:
@@ -89,7 +97,7 @@ def chosen_cutoff(claim: Claim, depth: Depth) -> Evidence:
         "exact grid",
         "The hidden constant is uniform when min p_n stays away from 1: the explicit bound is "
         f"{hidden:.1f} times the published order at T = 1000, min p_n = 1 - 1e-12. The error itself is tiny there.",
-        domain="p_min from .02 to 1 - 1e-6, T from 2 to 1000; p_min = 1",
+        domain=f"{_domain(depth)}; p_min = 1",
     )
 
 
@@ -104,7 +112,7 @@ def chosen_cutoff_improved(claim: Claim, depth: Depth) -> Evidence:
         "exact",
         "exact grid",
         f"No violation; largest left/right ratio found {tally.largest:.3f}.",
-        domain="p_min from .02 to 1 - 1e-6, T from 2 to 1000",
+        domain=_domain(depth),
         ratio=True,
     )
 
@@ -126,7 +134,7 @@ def bias_at_the_chosen_cutoff(claim: Claim, depth: Depth) -> Evidence:
         "exact grid",
         "The choice of K needs a lower bound on the smallest participation probability; with a fixed K the bias "
         "(1-p)^(2K) stays, .1326 at K = 50, p = .02.",
-        domain="p_min from .02 to 1 - 1e-6, T from 2 to 1000; K = 50 at p = .02",
+        domain=f"{_domain(depth)}; K = 50 at p = .02",
     )
 
 

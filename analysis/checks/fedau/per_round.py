@@ -24,6 +24,8 @@ from fltheory.weights import exact_weight_law
 
 checks = CheckBook()
 
+HORIZONS = {"quick": 60, "default": 300, "deep": 3000}  # of per-round bounds
+
 AVERAGE_SPACE: dict[str, Domain] = {
     "rate": Real("1/1000000", 1, log=True),
     "cutoff": Whole(1, 1000),
@@ -88,7 +90,7 @@ def error_over_all_paths(claim: Claim, point: Point) -> Sides:
 def _per_round_errors(bound: Bound, depth: Depth) -> Tally:
     """E[(p w_t - 1)^2; M_t >= 1] against a per-round bound, over a grid."""
     tally = Tally(slack=SLACK)
-    horizon = {"quick": 60, "default": 300, "deep": 3000}[depth]
+    horizon = HORIZONS[depth]
     for rate in (1e-3, 5e-3, 0.02, 0.1, 0.5, 0.9):
         for cutoff in (1, 2, 5, 20, 99, 1000):
             variance = float(KCutoffGeometric(rate, cutoff).var())
@@ -126,7 +128,7 @@ def variance_given_a_sample(claim: Claim, depth: Depth) -> Evidence:
         "exact grid",
         "Needs an argument for the random number of intervals; convexity and exchangeability supply it for the "
         "unconditional expectation.",
-        domain="p in {.001, .005, .02, .1, .5, .9}, K in {1, 2, 5, 20, 99, 1000}",
+        domain=f"p in {{.001, .005, .02, .1, .5, .9}}, K in {{1, 2, 5, 20, 99, 1000}}, 1 <= t <= {HORIZONS[depth]}",
     )
 
 
@@ -139,7 +141,7 @@ def variance_over_all_paths(claim: Claim, depth: Depth) -> Evidence:
         "exact grid",
         "No round exceeds it.",
         ratio=True,
-        domain="p in {.001, .005, .02, .1, .5, .9}, K in {1, 2, 5, 20, 99, 1000}",
+        domain=f"p in {{.001, .005, .02, .1, .5, .9}}, K in {{1, 2, 5, 20, 99, 1000}}, 1 <= t <= {HORIZONS[depth]}",
     )
 
 
@@ -157,6 +159,6 @@ def error_given_a_sample_on_the_grid(claim: Claim, depth: Depth) -> Evidence:
         error_given_a_sample_again,
         claim,
         points,
-        domain="p in {.001, .02, .1, .5, .9, 1}, K in {1, 2, 5, 20, 1000}, t up to 100",
+        domain="p in {.001, .02, .1, .5, .9, 1}, K in {1, 2, 5, 20, 1000}, t in " + ", ".join(map(str, rounds)),
         method="exact grid",
     )
