@@ -17,7 +17,7 @@ from fltheory.weights.renewal import Chain, weight_pmf
 if TYPE_CHECKING:
     from fltheory.participation.marginals import Phases
 
-MOST_ROUNDS = 10**7  # some minutes and a gigabyte
+MOST_ROUNDS = 10**6  # tens of seconds, and for cutoffs of that size a gigabyte or two
 CELLS = 2**20  # weights of deterministic histories that are held at a time
 
 

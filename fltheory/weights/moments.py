@@ -47,10 +47,10 @@ def weight_moments(chain: Chain, cutoff: float, rounds: int) -> FloatArray:
     sums[2] *= elapsed * elapsed
     start = np.array([1.0, chain.leave * chain.rate + (1 - chain.enter) * chain.miss])
     sums[:, :, 0] = np.multiply.outer([1, 1, 1, chain.miss**2], start)  # no interval yet: the weight is 1
-    longest, fade = chain.absence(cutoff, rounds), 1 - chain.enter
+    longest = chain.absence(cutoff, rounds)
     total, *moments = sums[:, 0]
     for values, missed in zip((total, *moments), sums[:, 1], strict=True):
-        values[1:] += fading_sum(missed, fade, longest, rounds - 1)
+        values[1:] += fading_sum(missed, chain, longest, rounds - 1)
     # The total is 1 but for rounding, which has the same sign in every round and would grow with t.
     return np.stack([values / total for values in moments])
 
@@ -63,7 +63,7 @@ def _interval_sums(chain: Chain, cutoff: float, rounds: int, nodes: FloatArray, 
     """
     enter, leave, fade = chain.enter, chain.leave, 1 - chain.enter
     longest = chain.absence(cutoff, rounds)
-    cut = fade ** (cutoff - 1) if longest == cutoff - 1 and longest < rounds else 0.0
+    cut = float(chain.stays_off(longest)) if longest == cutoff - 1 and longest < rounds else 0.0
     # State, three rows each: the client is off and its interval open; an interval has just ended on, or off.
     away, on, off = slice(0, 3), slice(3, 6), slice(6, 9)
     one = np.eye(3)

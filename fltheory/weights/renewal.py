@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,12 @@ class Chain:
         """P(off)."""
         return self.leave / (self.enter + self.leave)
 
+    def stays_off(self, rounds: Any) -> Any:
+        """P(off in each of so many rounds | off before), (1 - enter)^rounds without the rounding of 1 - enter."""
+        if self.enter == 1:
+            return np.where(np.asarray(rounds) == 0, 1.0, 0.0)
+        return np.exp(rounds * np.log1p(-self.enter))
+
     def absence(self, cutoff: float, rounds: int) -> int:
         """The most rounds, at most cutoff - 1, that an open interval is off for."""
         if self.enter == 0:
@@ -49,8 +56,8 @@ class Chain:
         return math.ceil(min(cutoff - 1, rounds, max(1, likely)))
 
 
-def fading_sum(x: FloatArray, fade: float, length: int, size: int) -> FloatArray:
-    """y[i] = sum over k < length of fade^k x[i - k], for i < size.
+def fading_sum(x: FloatArray, chain: Chain, length: int, size: int) -> FloatArray:
+    """y[i] = sum over k < length of (1 - enter)^k x[i - k], for i < size.
 
     Two sums of n terms make one of 2 n, so the rounding error grows with log(length) only.
     """
@@ -60,10 +67,10 @@ def fading_sum(x: FloatArray, fade: float, length: int, size: int) -> FloatArray
     terms[: x.size] = x[:size]
     sums, n = terms.copy(), 1
     for digit in f"{length:b}"[1:]:
-        sums[n:] += fade**n * sums[:-n]
+        sums[n:] += chain.stays_off(n) * sums[:-n]
         n *= 2
         if digit == "1":
-            sums[1:] = terms[1:] + fade * sums[:-1]
+            sums[1:] = terms[1:] + (1 - chain.enter) * sums[:-1]
             n += 1
     return sums
 
@@ -75,7 +82,7 @@ def intervals(chain: Chain, cutoff: float, rounds: int) -> Iterator[tuple[int, i
     client is off in the round after. "Interval 0" ends before the first round.
     """
     longest, fade = chain.absence(cutoff, rounds), 1 - chain.enter
-    cut = fade ** (cutoff - 1) if longest == cutoff - 1 else 0.0
+    cut = float(chain.stays_off(longest)) if longest == cutoff - 1 else 0.0
     on, off, first, m = np.array([chain.rate]), np.array([chain.miss]), 0, 0
     while True:
         missed = chain.leave * on + fade * off
@@ -86,7 +93,7 @@ def intervals(chain: Chain, cutoff: float, rounds: int) -> Iterator[tuple[int, i
         next_on, next_off = np.zeros(size), np.zeros(size)
         here = min(on.size, size)
         next_on[:here] = (1 - chain.leave) * on[:here] + chain.enter * off[:here]
-        next_on[1:] += chain.enter * fading_sum(missed, fade, longest, size - 1)
+        next_on[1:] += chain.enter * fading_sum(missed, chain, longest, size - 1)
         here = min(on.size, size - longest)
         if cut > 0 and here > 0:
             next_off[longest : longest + here] = cut * missed[:here]
@@ -102,7 +109,7 @@ def intervals(chain: Chain, cutoff: float, rounds: int) -> Iterator[tuple[int, i
 def weight_pmf(chain: Chain, cutoff: float, t: int) -> tuple[FloatArray, FloatArray]:
     """The values that w_t takes, ascending, and their probabilities."""
     longest = chain.absence(cutoff, t + 1)
-    fades = (1 - chain.enter) ** np.arange(longest)
+    fades = chain.stays_off(np.arange(longest))
     values, probabilities = [], []
     for m, first, mass in intervals(chain, cutoff, t + 1):
         low, high = max(first, t - longest), min(first + mass.shape[1], t)  # open for 1 .. longest rounds

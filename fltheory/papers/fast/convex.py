@@ -270,4 +270,3 @@ cor3_repaired = paper.claim(
     },
     uses=("fast.thm2.app",),
 )  # fmt: skip
-

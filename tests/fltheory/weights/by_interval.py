@@ -36,9 +36,9 @@ def weight_moments_by_interval(chain: Chain, cutoff: float, rounds: int) -> Floa
     sums[1] *= elapsed
     sums[2] *= elapsed * elapsed
     sums[:, :, :1] = np.multiply.outer([1, 1, 1, chain.miss**2], start)  # no interval yet: the weight is 1
-    longest, fade = chain.absence(cutoff, rounds), 1 - chain.enter
+    longest = chain.absence(cutoff, rounds)
     total, *moments = sums[:, 0]
     for values, missed in zip((total, *moments), sums[:, 1], strict=True):
-        values[1:] += fading_sum(missed, fade, longest, rounds - 1)
+        values[1:] += fading_sum(missed, chain, longest, rounds - 1)
     # The total is 1 but for rounding, which has the same sign in every interval and would grow with t.
     return np.stack([values / total for values in moments])

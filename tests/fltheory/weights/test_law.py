@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import decimal
 import itertools
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
@@ -239,6 +241,18 @@ def test_no_drift_over_many_rounds(p: float) -> None:
     """The mean has a closed form, however many rounds have gone by."""
     mean = weight_moments(Chain(p, 1 - p), 50, 50_000)[0, 50:]
     assert np.abs(mean / ((1 - (1 - p) ** 50) / p) - 1).max() < EXACT
+
+
+@pytest.mark.parametrize("p", [1e-7, 6e-6, 1e-3])
+def test_rare_clients_over_many_rounds(p: float) -> None:
+    """1 - p is rounded, and 1e5 powers of it would show: the mean without cutoff in 60 digits."""
+    law = exact_weight_law(p, math.inf, 100_000)
+    with decimal.localcontext(prec=60):
+        rate = Decimal(p)
+        for t in (100, 40_000, 99_999):
+            miss = (1 - rate) ** t
+            exact = miss + (1 - miss) / rate - t * miss
+            assert abs(Decimal(float(law.mean[t])) / exact - 1) < Decimal(EXACT)
 
 
 @pytest.mark.parametrize("largest", [1, 2, 100, 10**5, 10**7])
