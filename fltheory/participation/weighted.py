@@ -100,7 +100,7 @@ def _frozen(law: str | rv_frozen[Any]) -> rv_frozen[Any]:
         "weibull": stats.weibull_min(10, scale=1),
     }
     frozen = named.get(law) if isinstance(law, str) else law
-    if frozen is None or not hasattr(frozen, "cdf") or frozen.cdf(0) != 0:
+    if frozen is None or not hasattr(frozen, "dist") or frozen.cdf(0) != 0:
         allowed = ", ".join(named) + " or a frozen scipy.stats distribution on the positive numbers"
         raise InputError("law", law, allowed)
     return frozen

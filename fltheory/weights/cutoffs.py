@@ -86,6 +86,8 @@ def long_run_scale(process_or_p: Any, cutoff: float) -> float | FloatArray:
     marginal = process_or_p.marginal()
     if isinstance(marginal, TwoStateChain):
         return _chain_scale(marginal.enter, marginal.leave, K)
+    if getattr(process_or_p, "end", "repeat") != "repeat":
+        raise InputError("process_or_p", process_or_p, 'a log that goes on: Recorded with end="repeat"')
     law, longest = process_or_p.interval_law(), float(np.max(process_or_p.max_gap))
     if law is None or longest == math.inf:
         raise InputError("process_or_p", process_or_p, "a rate, or a process with a known law of its intervals")

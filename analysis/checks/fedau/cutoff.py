@@ -74,11 +74,8 @@ CUTOFF_MUTANTS = [
     ],
 )
 def chosen_cutoff(claim: Claim, depth: Depth) -> Evidence:
-    """The explicit bound on the grid; at p_min = 1 the formula for K gives 0, and R is 0 too."""
+    """The explicit bound on the grid; near p_min = 1, where R tends to 0, it is no fixed multiple of the order."""
     found = _chosen(claim, depth)
-    at_one = Tally()
-    for horizon in (2, 10, 1000):
-        at_one.at_most(1, cutoff_at(claim.formulas["cutoff"], 1.0, horizon) or 0, p_min=1, T=horizon, R=0)
     # The hidden constant of O(.): what the explicit bound is of the published order for large T, at p_min = 1/3.
     growth = (claim.bound.rhs / claim.formulas["published order"]).subs(min_rate, Rational(1, 3))  # type: ignore[union-attr]
     x = Symbol("x", positive=True)
@@ -86,10 +83,12 @@ def chosen_cutoff(claim: Claim, depth: Depth) -> Evidence:
     if not constant.is_finite:
         return Evidence("not checked", "algebra", "the explicit bound is not of the published order")
     order = Bound("", claim.formulas["published order"])
-    hidden = max(
+    nearer, hidden = (
         Bound("", claim.bound.rhs).at(min_rate=rate, rounds=1000) / order.at(min_rate=rate, rounds=1000)  # type: ignore[union-attr]
         for rate in (1 - 1e-6, 1 - 1e-12)
     )
+    at_one = Tally()
+    at_one.at_most(hidden, 1.2 * nearer, p_min=1 - 1e-12, T=1000)
     return conditional(
         at_one,
         found,
@@ -97,7 +96,7 @@ def chosen_cutoff(claim: Claim, depth: Depth) -> Evidence:
         "exact grid",
         "The hidden constant is uniform when min p_n stays away from 1: the explicit bound is "
         f"{hidden:.1f} times the published order at T = 1000, min p_n = 1 - 1e-12. The error itself is tiny there.",
-        domain=f"{_domain(depth)}; p_min = 1",
+        domain=f"{_domain(depth)}; p_min up to 1 - 1e-12",
     )
 
 

@@ -180,7 +180,7 @@ alg1 = paper.claim(
     "alg1", "Weighted FedAvg round with weights from past participation only",
     kind="algorithm", where="Algorithm 1",
     words="Participating clients run I local steps from x_t; the server adds (eta/N) times the weighted sum of their "
-    "updates; the weight of round t may depend on participation before round t only.",
+    "updates. (That weights look at earlier rounds only is the business of the weight rule: Algorithm 2.)",
     formulas={"multiplier": global_lr / N},
 )  # fmt: skip
 

@@ -199,10 +199,9 @@ thm3_improved = paper.claim(
 E8 = paper.claim(
     "E8", "First term of the weight-error bound grows linearly in K",
     kind="remark", where="section 4, after Theorem 3",
-    words="The first term of the bound of Theorem 3 increases linearly in K. (The exact variance part it bounds "
-    "stays below (1-p)/(p t) in the long run, whatever K.)",
+    words="The first term of the bound of Theorem 3 increases linearly in K.",
     formulas={"first term": (3 * K + 2 * K * log(T)) / T},
-    uses=("fedau.thm3", "fedau.law.var"),
+    uses=("fedau.thm3",),
 )  # fmt: skip
 
 # ---- Appendix B.7: the choice of K -----------------------------------------------------------------------
