@@ -76,7 +76,8 @@ def _run_first_round(experiment: Experiment, one: Setup) -> None:
 
 def _check_size(experiment: Experiment, one: Setup) -> None:
     """Refuse what no memory holds, by an estimate of the largest arrays."""
-    n_clients, recorded = one.problem.n_clients, len(record(experiment).all_rounds)
+    assert experiment.record.every is not None  # filled in by the canonical form
+    n_clients, recorded = one.problem.n_clients, -(-experiment.rounds // experiment.record.every) + 1
     columns = 3 + sum(one.problem.dimension if what == "model" else 1 for what in experiment.record.what)
     rows = recorded * len(experiment.algorithm)
     for name, value, each in (

@@ -120,6 +120,12 @@ class Simulation:
             raise InputError("start", start, f"a numpy or torch array {allowed}")
         if start.ndim != 2 or start.shape[1] != setup.problem.dimension:
             raise InputError("start", start.shape, allowed)
+        if is_numpy_array(start) and start.dtype.kind in "iu":
+            start = start.astype(np.float64)  # memories and caches would be whole numbers too
+        if is_numpy_array(start) and start.dtype.kind not in "fO":
+            raise InputError("start", str(start.dtype), "of floats, whole numbers or Fractions")
+        if is_numpy_array(start) and start.dtype.kind == "f" and not np.isfinite(start).all():
+            raise InputError("start", start, "finite")
         self._exact = is_exact(start)
         _require_one_kind(setup, start)
         self.replicates, self.n_clients = start.shape[0], setup.problem.n_clients

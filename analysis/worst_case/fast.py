@@ -13,7 +13,7 @@ from analysis.worst_case.steps import JUST_BELOW, local_run, remainder
 def descent(problem: Problem, at: Mapping[str, Any]) -> dict[str, Any]:
     """F(y) - F(x) - <grad F(x), y - x>."""
     remainder(problem, problem.smooth(at["smoothness"]), 1)
-    return {**at, "distance": 1}
+    return dict(at)
 
 
 def perturbed_strong_convexity(problem: Problem, at: Mapping[str, Any]) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def perturbed_strong_convexity(problem: Problem, at: Mapping[str, Any]) -> dict[
     problem.maximise(
         function(z) - function(y) + at["strong_convexity"] / 4 * (y - z) ** 2 - function.gradient(x) * (z - y)
     )
-    return {**at, "distance": 1}
+    return {**at, "lemma_distance": 1}
 
 
 def drift(problem: Problem, at: Mapping[str, Any]) -> dict[str, Any]:
@@ -34,11 +34,11 @@ def drift(problem: Problem, at: Mapping[str, Any]) -> dict[str, Any]:
     gradient, divergence = at["gradient_norm"], at["heterogeneity"]
     _, points = local_run(problem, smoothness=smoothness, lr=lr, steps=steps, gradient=gradient, divergence=divergence)
     problem.maximise((points[-1] - points[0]) ** 2)
-    return {**at, "local_lr": lr, "noise_std": 0}
+    return {**at, "local_lr": lr, "noise_std": 0, "drift_gradient": gradient}
 
 
 lemmas = (
-    Lemma("fast.lem1", ({"smoothness": 1}, {"smoothness": 3}), descent, "exact"),
+    Lemma("fast.lem1", ({"smoothness": 1}, {"smoothness": 3}), descent, "exact", part="excess"),
     Lemma(
         "fast.lem2",
         tuple({"smoothness": 1, "strong_convexity": mu} for mu in (0.01, 0.1, 0.5, 0.9)),

@@ -189,14 +189,28 @@ def _read(folder: Path, *, tell: bool = False) -> Run | None:
         file = folder / f"{status}.json"
         try:
             manifest = json.loads(file.read_text(encoding="utf-8"))
+            _require_manifest(manifest, folder.name, status)
             fields = ("key", "status", "reason", "experiment", "versions", "rows", "sha256")
             return Run(folder, *(manifest[name] for name in fields))
         except (FileNotFoundError, NotADirectoryError):
             continue
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             if tell:
                 log.warning("warning: %s is damaged, simulate its experiment again (%r)", str(file), error)
     return None
+
+
+def _require_manifest(manifest: Any, key: str, status: str) -> None:
+    """Raise ValueError for a manifest of another folder or status, or with fields of the wrong kind."""
+    good = (
+        manifest["key"] == key
+        and manifest["status"] == status
+        and isinstance(manifest["experiment"], dict)
+        and isinstance(manifest["rows"], int)
+        and isinstance(manifest["sha256"], str if manifest["rows"] else str | None)
+    )
+    if not good:
+        raise ValueError("fields that do not belong to this run")
 
 
 def _values(run: Run, place: str) -> set[str]:

@@ -243,3 +243,16 @@ def test_identical_clients_need_no_chance():
     scenario = weighted(uniform_subsets(2, 1), [1, 1])
     assert list(Engine(same_clients, scenario).moments(4))[4].covariance("x") == 0
     assert list(Engine(one, scenario).moments(4))[4].covariance("x") > 0
+
+
+def test_nobody_draws_noise_in_an_empty_round():
+    """Enumerated noise gives the moments that its variance gives, rounds without participants included."""
+    problem = DiagonalQuadratic([1, 2], [0, 1], Additive(1, "rademacher"))
+    one = Setting(algorithms()["fedavg"], problem, algorithms()["fedavg"].hyper(F(1, 20)), [0])
+    scenario = weighted(bernoulli([F(1, 2)] * 2), [1, 1])
+    enumerated = list(Engine(one, scenario, enumerate_noise=True).moments(3))
+    for ours, theirs in zip(enumerated, Engine(one, scenario).moments(3), strict=True):
+        assert (ours.first == theirs.first).all()
+        assert (ours.second == theirs.second).all()
+    last = sum(p * flat(states[-1]) for p, states in paths(one, scenario, 2))
+    assert (last == enumerated[2].first).all()

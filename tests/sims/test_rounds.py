@@ -595,3 +595,20 @@ def test_the_loop_runs_on_torch_and_gives_the_same_numbers(name, tmp_path):
     restore(resumed, tmp_path / "checkpoint.npz")
     resumed.advance()
     same(found.state_dict(), resumed.state_dict())
+
+
+@pytest.mark.parametrize("algorithm", [fedlaavg.fedlaavg, mifa.mifa, scaffold.scaffold], ids=lambda a: a.name)
+def test_a_start_in_whole_numbers_is_one_in_floats(algorithm):
+    setup = Setup(quadratic(), algorithm, algorithm.hyper(local_lr=0.05), Bernoulli(RATES))
+    ends = []
+    for start in (np.zeros((2, 1)), np.zeros((2, 1), dtype=np.int64)):
+        simulation = Simulation(setup, start, 20, np.random.default_rng(0))
+        simulation.advance()
+        ends.append(simulation.state.linear["x"])
+    assert np.array_equal(*ends)
+
+
+@pytest.mark.parametrize("start", [np.array([[1j]]), np.array([[True]]), np.array([["x"]]), np.array([[math.nan]])])
+def test_a_start_that_is_no_model(start):
+    with pytest.raises(InputError, match="start must be"):
+        Simulation(plain(), start, 3, np.random.default_rng(0))

@@ -214,3 +214,14 @@ def test_a_store_that_cannot_be_written(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="store must be a folder that can be written"):
         stored.begin(tmp_path / "file", KEY, EXPERIMENT)
+
+
+@pytest.mark.parametrize(
+    "change", [{"sha256": None}, {"key": "x"}, {"key": None}, {"status": None}, {"experiment": None}, {"rows": "2"}]
+)
+def test_a_manifest_with_wrong_fields_is_damaged(change, tmp_path):
+    run = stored.save(tmp_path, KEY, EXPERIMENT, frame())
+    manifest = run.folder / "complete.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | change))
+    assert stored.complete(tmp_path, KEY) is None
+    assert stored.runs(tmp_path) == []
