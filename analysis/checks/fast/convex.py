@@ -320,7 +320,9 @@ def best_step(claim: Claim, depth: Depth) -> Evidence:
         Step("the share is what the condition leaves", share - condition),
         Step("share = largest - 4 (L K)^2 (eta - best step)^2", largest - share - square),
     ]
-    return algebra(steps, "proved", "Completing the square; .39 % at L = mu.", sample=rational_sample)
+    return algebra(
+        steps, "proved", "Completing the square; in the appendix version .39 % at L = mu.", sample=rational_sample
+    )
 
 
 # ---- (39) and Corollary 3 --------------------------------------------------------------------------------

@@ -137,7 +137,7 @@ def two_local_steps(claim: Claim, depth: Depth) -> Evidence:
         if c >= 0:
             convex.at_most(stochastic, true + allowed, **where)
     return conditional(
-        printed, convex, "linear gradients of a convex loss, or noise that does not depend on the state; else Lemma 4",
+        printed, convex, "linear gradients of a convex loss; else the factor two of Lemma 4",
         "exact moments", "Holds for convex quadratics; with curvature -1 two steps have 2.21 against 2.01.",
         domain="two local steps, five curvatures and step sizes",
     )  # fmt: skip
