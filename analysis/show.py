@@ -82,10 +82,11 @@ def _repair_lines(repaired: Claim, form: Any) -> list[str]:
     if entry is None:
         return [*lines, "  verdict: none recorded"]
     lines.append(f"  verdict: {entry['verdict']} ({MEANING[entry['verdict']]})")
-    return [
-        *lines,
-        *(fill(f"{e['verdict']}, by {e['method']}: {e['summary']}", 100, **_INDENT) for e in entry["evidence"]),
-    ]
+    for evidence in entry["evidence"]:
+        needs = f" Needs: {evidence['hypothesis']}." if "hypothesis" in evidence else ""
+        said = f"{evidence['verdict']}, by {evidence['method']}: {evidence['summary']}{needs}"
+        lines.append(fill(said, 100, **_INDENT))
+    return lines
 
 
 def _in_letters(claim: Claim) -> Any:

@@ -102,7 +102,21 @@ def results_summary(run: Run) -> str:
         )
         for r in _last(run.data())
     ]
-    return f"{head}\n{_table(('algorithm', 'metric', 'round', 'mean', 'std. error', 'replicates'), rows)}"
+    table = _table(("algorithm", "metric", "round", "mean", "std. error", "replicates"), rows)
+    return "\n".join([head, table, *_remarks(run, rows)])
+
+
+def _remarks(run: Run, rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """What a reader of the table must not overlook."""
+    remarks = []
+    if len({row[2] for row in rows}) > 1:
+        remarks.append("not all of the same round: each metric is shown in the last round that has it")
+    shown = {row[0] for row in rows}
+    labels = [str(contestant["label"]) for contestant in run.experiment["algorithm"]]
+    missing = [label for label in labels if label not in shown and not run.reason.startswith(f"{label}, ")]
+    if rows and missing:
+        remarks.append(f"not run, as the run ended before: {', '.join(missing)}")
+    return remarks
 
 
 def _last(data: pl.DataFrame) -> list[dict[str, Any]]:
@@ -116,13 +130,15 @@ def _last(data: pl.DataFrame) -> list[dict[str, Any]]:
                 continue
             last = there.filter(pl.col("round") == there["round"].max())
             values = last[metric].to_numpy()
-            error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+            with np.errstate(all="ignore"):  # infinities of a run that diverged
+                error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+                mean = float(values.mean())
             rows.append(
                 {
                     "algorithm": label,
                     "metric": metric,
                     "round": int(last["round"][0]),
-                    "mean": float(values.mean()),
+                    "mean": mean,
                     "standard_error": error,
                     "n": len(values),
                 }
@@ -138,6 +154,7 @@ def _about(run: Run) -> dict[str, Any]:
 def _as_json(run: Run, rows: list[dict[str, Any]]) -> str:
     for row in rows:
         row["standard_error"] = row["standard_error"] if np.isfinite(row["standard_error"]) else None
+        row["mean"] = row["mean"] if np.isfinite(row["mean"]) else str(row["mean"])  # JSON has no infinity
     return json.dumps(_about(run) | {"last": rows}, indent=1)
 
 

@@ -147,7 +147,7 @@ def _process_of(named: Named, n_clients: int) -> Any:
     if "n_clients" in wanted:
         parameters.setdefault("n_clients", n_clients)
     if isinstance(parameters.get("p"), Real):
-        parameters["p"] = np.full(n_clients, float(parameters["p"]))
+        parameters["p"] = np.full(n_clients, float(number("process.p", parameters["p"])))
     process = _made("process", _processes(), parameters)
     require_clients(process.n_clients, n_clients)
     return process

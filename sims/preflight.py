@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -16,7 +17,7 @@ from fltheory.streams import stream
 from sims.catalogue import label_of, setup_of
 from sims.divergence import stable_step
 from sims.experiment import Experiment
-from sims.recorder import Record, check_metrics
+from sims.recorder import Record, check_metrics, recorded
 from sims.refusals import about, building
 from sims.rounds import Setup, Simulation
 from sims.schedules import constant
@@ -77,12 +78,12 @@ def _run_first_round(experiment: Experiment, one: Setup) -> None:
 def _check_size(experiment: Experiment, one: Setup) -> None:
     """Refuse what no memory holds, by an estimate of the largest arrays."""
     assert experiment.record.every is not None  # filled in by the canonical form
-    n_clients, recorded = one.problem.n_clients, -(-experiment.rounds // experiment.record.every) + 1
+    n_clients, kept = one.problem.n_clients, recorded(experiment.rounds, experiment.record.every)
     columns = 3 + sum(one.problem.dimension if what == "model" else 1 for what in experiment.record.what)
-    rows = recorded * len(experiment.algorithm)
+    rows = kept * len(experiment.algorithm)
     for name, value, each in (
         ("rounds", experiment.rounds, n_clients),
-        ("rounds", experiment.rounds, 8 * columns * rows / experiment.rounds),
+        ("rounds", experiment.rounds, Fraction(8 * columns * rows, experiment.rounds)),
         ("replicates", experiment.replicates, 8 * columns * rows),
     ):
         if value * each > MOST_BYTES:

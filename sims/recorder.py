@@ -108,6 +108,11 @@ def check_metrics(what: tuple[str, ...], problem: Problem, rates: FloatArray | N
         raise InputError("record.what", "weight_error", "something else: participation rates are not known here")
 
 
+def recorded(rounds: int, every: int) -> int:
+    """How many rounds are recorded: 0, every, 2 every, ... below `rounds`, and after the last one."""
+    return -(-rounds // every) + 1
+
+
 class Record:
     """Metrics at rounds 0, every, 2 every, ... and after the last one.
 
@@ -117,17 +122,18 @@ class Record:
 
     def __init__(self, what: tuple[str, ...], every: int, rounds: int) -> None:
         self.what, self.every = what, count("every", every)
-        self.all_rounds = [*range(0, rounds, self.every), rounds]
+        self.last_round = count("rounds", rounds)
+        self.size = recorded(self.last_round, self.every)
         self._taken: int = 0
         self._values: dict[str, FloatArray] = {}
 
     def due(self, round: int) -> bool:
         """Whether this round is to be recorded."""
-        return self._taken < len(self.all_rounds) and self.all_rounds[self._taken] == round
+        return self._taken < self.size and min(self._taken * self.every, self.last_round) == round
 
     def take(self, now: Moment) -> None:
         """Record a moment; the rounds must come in their order."""
-        last = now.round == self.all_rounds[-1]
+        last = now.round == self.last_round
         for name in self.what:
             metric = METRICS[name]
             if last and metric.of_a_round:
@@ -135,7 +141,7 @@ class Record:
                 continue
             value = on_host(metric.compute(now))
             if name not in self._values:
-                self._values[name] = np.full((len(self.all_rounds), *value.shape), np.nan)
+                self._values[name] = np.full((self.size, *value.shape), np.nan)
             self._values[name][self._taken] = value
         self._taken += 1
 
@@ -147,7 +153,7 @@ class Record:
     @property
     def rounds(self) -> npt.NDArray[np.int64]:
         """The rounds recorded so far, (k,)."""
-        return np.array(self.all_rounds[: self._taken], dtype=np.int64)
+        return np.minimum(np.arange(self._taken, dtype=np.int64) * self.every, self.last_round)
 
     def arrays(self) -> dict[str, FloatArray]:
         """Metric -> values so far, (R, k) or (R, k, d)."""
@@ -163,7 +169,7 @@ class Record:
         self._values = {}
         for name in self.what:
             if name in state:
-                self._values[name] = np.full((len(self.all_rounds), *state[name].shape[1:]), np.nan)
+                self._values[name] = np.full((self.size, *state[name].shape[1:]), np.nan)
                 self._values[name][:taken] = state[name]
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from array_api_compat import device, is_array_api_obj, is_numpy_array
 
-from fltheory.errors import InputError, count
+from fltheory.errors import InputError, count, probabilities
 from fltheory.participation import ParticipationProcess
 from sims.algorithms.arguments import of_one_kind
 from sims.algorithms.protocol import Algorithm, Cohort, Local, State
@@ -64,7 +64,7 @@ class Setup:
 
     def __post_init__(self) -> None:
         require_clients(self.process.n_clients, self.problem.n_clients)
-        if not 0 <= self.dropout < 1:
+        if not _is_below_one(self.dropout):
             raise InputError("dropout", self.dropout, "a probability in [0, 1)")
         if self.schedule is not constant() and not hasattr(self.hyper, "local_lr"):
             raise InputError("schedule", _name(self.schedule), f"constant, as {self.algorithm.name} has no local_lr")
@@ -75,6 +75,14 @@ class Setup:
         if self.selection is not all_available() or not isinstance(self.process, ParticipationProcess):
             return None
         return self.process.rate * (1 - self.dropout)
+
+
+def _is_below_one(value: Any) -> bool:
+    """Whether it is one number in [0, 1)."""
+    try:
+        return probabilities("dropout", value, zero=True).ndim == 0 and value < 1
+    except InputError:
+        return False
 
 
 def _name(schedule: Schedule) -> str:
@@ -122,10 +130,7 @@ class Simulation:
             raise InputError("start", start.shape, allowed)
         if is_numpy_array(start) and start.dtype.kind in "iu":
             start = start.astype(np.float64)  # memories and caches would be whole numbers too
-        if is_numpy_array(start) and start.dtype.kind not in "fO":
-            raise InputError("start", str(start.dtype), "of floats, whole numbers or Fractions")
-        if is_numpy_array(start) and start.dtype.kind == "f" and not np.isfinite(start).all():
-            raise InputError("start", start, "finite")
+        _require_numbers(start)
         self._exact = is_exact(start)
         _require_one_kind(setup, start)
         self.replicates, self.n_clients = start.shape[0], setup.problem.n_clients
@@ -263,6 +268,17 @@ class Simulation:
         self.round, self._last = int(state["round"]), state["last"].copy()
         for name, generator in json.loads(str(state["streams"])).items():
             self.streams[name].bit_generator.state = generator
+
+
+def _require_numbers(start: Array) -> None:
+    """Raise InputError for a start that is not of finite floats or of Fractions."""
+    if is_exact(start):
+        return
+    xp = array_namespace(start)
+    if (is_numpy_array(start) and start.dtype.kind in "US") or not xp.isdtype(start.dtype, "real floating"):
+        raise InputError("start", str(start.dtype), "of floats, Fractions or, in numpy, whole numbers")
+    if not bool(xp.all(xp.isfinite(start))):
+        raise InputError("start", on_host(start), "finite")
 
 
 def _require_one_kind(setup: Setup, start: Array) -> None:

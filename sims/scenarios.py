@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -41,8 +42,16 @@ class Scenario:
 
 def cohort(participates: npt.ArrayLike) -> Cohort:
     """The cohort of the clients that take part, given as truth values (n_clients,)."""
-    valid = np.asarray(participates, dtype=np.bool_)
+    valid = _truths(participates)
     return Cohort(np.arange(len(valid)), valid, len(valid))
+
+
+def _truths(values: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Truth values, or 0 and 1 for them; the text "no" would count as true."""
+    given = np.asarray(values)
+    if given.dtype.kind not in "biufO" or not np.isin(given, (0, 1)).all():
+        raise InputError("participation", values, "truth values")
+    return given.astype(np.bool_)
 
 
 def schedule(rounds: Sequence[npt.ArrayLike]) -> Scenario:
@@ -52,6 +61,8 @@ def schedule(rounds: Sequence[npt.ArrayLike]) -> Scenario:
     >>> [(p, who.valid.tolist(), then) for p, who, then in scenario.outcomes(1, {})]
     [(1, [False, True], 0)]
     """
+    if not all(_truths(row).ndim == 1 for row in rounds):
+        raise InputError("rounds", rounds, "at least one round, each with a truth value for every client")
     cohorts = [cohort(row) for row in rounds]
     if len({who.n_clients for who in cohorts}) != 1:
         raise InputError("rounds", rounds, "at least one round, each with a truth value for every client")
@@ -61,7 +72,7 @@ def schedule(rounds: Sequence[npt.ArrayLike]) -> Scenario:
 def bernoulli(rates: Sequence[Any]) -> Scenario:
     """Client n takes part with probability rates[n], independently of everything: all subsets."""
     _each_client(rates=probabilities("rates", rates, zero=True))
-    outcomes = [(chance, cohort(on), None) for chance, on in _independent(rates)]
+    outcomes = [(chance, cohort(on), None) for chance, on in _independent(_exact_decimals(rates))]
     return Scenario({None: 1}, lambda process, discrete: outcomes)
 
 
@@ -79,6 +90,7 @@ def uniform_subsets(n_clients: int, size: int) -> Scenario:
 def markov(enter: Sequence[Any], leave: Sequence[Any]) -> Scenario:
     """Independent two-state clients from a stationary start: P(off -> on) = enter, P(on -> off) = leave."""
     _each_client(enter=probabilities("enter", enter), leave=probabilities("leave", leave, zero=True))
+    enter, leave = _exact_decimals(enter), _exact_decimals(leave)
     rates = [Fraction(1) * a / (a + b) for a, b in zip(enter, leave, strict=True)]
     start = {on: chance for chance, on in _independent(rates)}
 
@@ -118,6 +130,7 @@ def snapshots(
         raise InputError("interval and probability", (interval, probability), "one of them and not both")
     if interval is None:
         probabilities("probability", probability, zero=True)
+        (probability,) = _exact_decimals([probability])
     period = 1 if interval is None else count("interval", interval)
 
     def outcomes(state: tuple[int, Any, Any], discrete: Mapping[str, Array]) -> list[Outcome]:
@@ -139,8 +152,10 @@ def roles(scenario: Scenario, probability: Any) -> Scenario:
 
     A sequence of probabilities is gone through round by round, over and over: (1, 0) is FedAMD's sequential form.
     """
-    cycle = list(probability) if isinstance(probability, Sequence) else [probability]
-    probabilities("probability", cycle, zero=True)
+    cycle = _exact_decimals(probability if isinstance(probability, Sequence | np.ndarray) else [probability])
+    given = probabilities("probability", cycle, zero=True)
+    if given.ndim != 1 or not given.size:
+        raise InputError("probability", probability, "a number in [0, 1], or a list of at least one")
 
     def outcomes(state: tuple[int, Any], discrete: Mapping[str, Array]) -> Iterator[Outcome]:
         r, process = state
@@ -215,6 +230,11 @@ def _each_client(**numbers: npt.NDArray[np.float64]) -> None:
             raise InputError(name, values, "a list with a number for each client")
         if len(values) != len(numbers[first]):
             raise InputError(name, values, f"{len(numbers[first])} numbers, as many as {first}")
+
+
+def _exact_decimals(numbers: Sequence[Any] | npt.NDArray[Any]) -> list[Any]:
+    """The numbers, Decimals as Fractions: those multiply with no other kind."""
+    return [Fraction(value) if isinstance(value, Decimal) else value for value in numbers]
 
 
 def _independent(rates: Sequence[Any]) -> Iterator[tuple[Any, tuple[bool, ...]]]:

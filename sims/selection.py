@@ -30,6 +30,8 @@ from sims.algorithms.arguments import not_negative
 from sims.algorithms.protocol import Cohort, State
 from sims.arrays import Array, marked
 
+COIN = "probability of selection snapshot"
+
 Memory = dict[str, Any]
 Selection = Callable[[np.ndarray, State, Memory, np.random.Generator | None], tuple[Cohort, Memory]]
 
@@ -97,8 +99,8 @@ def snapshot(
         raise InputError("interval and probability", (interval, probability), "one of them and not both")
     if interval is not None:
         count("interval", interval)
-    else:
-        probabilities("probability", probability, zero=True)
+    elif not probabilities(COIN, probability, zero=True).size:
+        raise InputError(COIN, probability, "a number in [0, 1], or one for each replicate")
     not_negative(strength=strength)
     size = count("size", size)
     return partial(
@@ -152,7 +154,8 @@ def _least_recently_used(
     available: np.ndarray, state: State, memory: Memory, rng: np.random.Generator | None, *, size: int
 ) -> tuple[Cohort, Memory]:
     if "age" not in state.discrete:
-        raise InputError("state", sorted(state.discrete), 'one that counts every client\'s "age", as FedLaAvg does')
+        allowed = 'another one: this algorithm does not count every client\'s "age", as FedLaAvg does'
+        raise InputError("selection", "least_recently_used", allowed)
     n_clients = available.shape[-1]
     return _lowest(np.arange(n_clients) - n_clients * _on_host(state.discrete["age"]), available, size), memory
 
@@ -192,13 +195,20 @@ def _snapshot(
     if interval is not None:
         taken = np.full(replicates, r % interval == 0)
     else:
-        now = memory.get("probability", np.broadcast_to(probability, replicates))
+        now = memory["probability"] if "probability" in memory else _for_each(replicates, probability)
         if "accuracy" in memory:
             now = adapted(now, memory.get("accuracy_before", 0), memory["accuracy"], strength)
             memory = memory | {"accuracy_before": memory["accuracy"]}
         taken = _drawn(rng, replicates) < now
         memory = memory | {"probability": now}
     return _either(taken, uniformly, arbitrary), memory | {"snapshot": taken}
+
+
+def _for_each(replicates: tuple[int, ...], probability: Any) -> np.ndarray:
+    try:
+        return np.broadcast_to(probability, replicates)
+    except ValueError:
+        raise InputError(COIN, probability, "a number in [0, 1], or one for each replicate") from None
 
 
 def _drawn(rng: np.random.Generator | None, shape: tuple[int, ...]) -> np.ndarray:

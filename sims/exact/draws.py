@@ -20,16 +20,13 @@ def all_draws(noise: Noise | Minibatch, cohort: Cohort, work: Work) -> Iterator[
 
     Raises InputError for noise with infinitely many values, such as Gaussian.
     """
-    if isinstance(noise, Additive) and noise.std == 0:
+    slots = np.flatnonzero(cohort.valid)
+    if not slots.size or (isinstance(noise, Additive) and noise.std == 0):
         yield Fraction(1), Draws()
         return
     values, probabilities = noise.outcomes(work.start.shape[-1])
     if is_exact(values) and not is_exact(work.start):
         values = values.astype(np.float64)
-    slots = np.flatnonzero(cohort.valid)
-    if not slots.size:
-        yield Fraction(1), Draws()
-        return
     batch = (work.batch or 0) if work.gradient_at is not None else 0  # no batch: all samples, the exact gradient
     for chosen in itertools.product(range(len(values)), repeat=len(slots) * (work.steps + batch)):
         samples = np.zeros_like(values, shape=(work.steps + batch, 1, len(cohort.clients), values.shape[-1]))

@@ -7,8 +7,10 @@ from typing import Any
 
 from fltheory.errors import InputError, count
 from sims.algorithms.protocol import State
+from sims.arrays import is_exact
 from sims.exact.draws import all_draws
 from sims.exact.setting import Setting
+from sims.problems.rational import scalar
 from sims.scenarios import Scenario
 
 
@@ -16,7 +18,8 @@ def paths(setting: Setting, scenario: Scenario, rounds: int) -> Iterator[tuple[A
     """(probability, states before rounds 0, 1, ..., `rounds`) of every path of participation and gradient noise.
 
     The states have no batch axis. There are as many paths as the outcomes of a round to the power of `rounds`.
-    Raises InputError for noise with infinitely many values, TypeError if an exact run meets a float.
+    Raises InputError for noise with infinitely many values and for float probabilities in an exact setting, TypeError
+    if an exact run meets a float elsewhere.
     """
     rounds = count("rounds", rounds, least=0)
     pending = [(probability, process, [setting.initial()]) for process, probability in scenario.start.items()]
@@ -27,6 +30,8 @@ def paths(setting: Setting, scenario: Scenario, rounds: int) -> Iterator[tuple[A
             continue
         last = states[-1]
         for chance, cohort, following in scenario.outcomes(process, _unbatched(last).discrete):
+            if is_exact(setting.x0):
+                scalar("probability", chance, setting.x0)  # refuses a float
             if not chance:
                 continue
             work = setting.work(last, cohort)

@@ -39,7 +39,12 @@ class Setting:
 
     def like_x0(self, values: Any) -> Array:
         """Numbers as an array of the kind of x0; TypeError for a float in an exact setting."""
-        return as_exact(values) if is_exact(self.x0) else np.asarray(values).astype(np.float64)
+        if is_exact(self.x0):
+            return as_exact(values)
+        try:
+            return np.asarray(values).astype(np.float64)
+        except (TypeError, ValueError):  # texts such as "1/3"
+            return array("weights", values).astype(np.float64)
 
     @property
     def noise(self) -> Any:

@@ -33,15 +33,25 @@ class Replicates:
         replicates = min(self.size, experiment.replicates - chunk * self.size)
         start = preflight.start(experiment, replicates, setup.problem.dimension)
         record = preflight.record(experiment)
-        simulation, stopped, diverged = Simulation(setup, start, experiment.rounds, rng, record), "", False
+        stopped, diverged = "", False
+        try:
+            simulation = Simulation(setup, start, experiment.rounds, rng, record)
+        except MemoryError:
+            raise _too_large(experiment) from None
         try:
             simulation.advance()
+        except MemoryError:
+            raise _too_large(experiment) from None
         except Diverged as error:
             stopped, diverged = str(error), True
         except InputError as error:  # the rounds before it are kept all the same
             stopped = f"round {simulation.round}: {error}"
         told = {"rounds": record.rounds, "stopped": np.array(stopped), "diverged": np.array(diverged)}
         return {**told, **record.arrays()}
+
+
+def _too_large(experiment: Experiment) -> InputError:
+    return InputError("rounds", experiment.rounds, "fewer, or recorded less often: the memory does not hold the run")
 
 
 def chunk_size(experiment: Experiment, algorithm: int) -> int:

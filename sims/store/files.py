@@ -13,6 +13,7 @@ import json
 import logging
 import os
 import platform
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,7 +64,7 @@ class Run:
             frame = pl.read_parquet(file)
         except Exception as error:  # whatever a damaged file makes of the reader
             raise InputError("run", self.key[:12], f"one whose data can be read ({file.name}: {error})") from None
-        if content_hash(frame) != self.sha256:
+        if content_hash(frame) != self.sha256 or frame.height != self.rows:
             raise InputError("run", self.key[:12], f"one whose data are what its manifest says ({file.name} differs)")
         return frame
 
@@ -202,15 +203,26 @@ def _read(folder: Path, *, tell: bool = False) -> Run | None:
 
 def _require_manifest(manifest: Any, key: str, status: str) -> None:
     """Raise ValueError for a manifest of another folder or status, or with fields of the wrong kind."""
+    rows, digest, versions = manifest["rows"], manifest["sha256"], manifest["versions"]
+    has_data = isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest) is not None
     good = (
-        manifest["key"] == key
+        manifest["key"] == key == _hash(manifest["experiment"])
         and manifest["status"] == status
         and isinstance(manifest["experiment"], dict)
-        and isinstance(manifest["rows"], int)
-        and isinstance(manifest["sha256"], str if manifest["rows"] else str | None)
+        and isinstance(manifest["reason"], str)
+        and isinstance(versions, dict)
+        and all(isinstance(version, str) for version in versions.values())
+        and type(rows) is int
+        and rows >= 0
+        and (has_data or (status == PARTIAL and digest is None and rows == 0))
     )
     if not good:
         raise ValueError("fields that do not belong to this run")
+
+
+def _hash(experiment: Any) -> str:
+    """The key that an experiment has (`sims.experiment.Experiment.key`)."""
+    return hashlib.sha256(json.dumps(experiment, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def _values(run: Run, place: str) -> set[str]:

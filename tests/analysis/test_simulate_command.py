@@ -14,13 +14,22 @@ import numpy as np
 import polars as pl
 import pytest
 
-from analysis.simulate_command import results_diff, results_export, results_show, results_table, simulate_file
+from analysis.simulate_command import (
+    _as_json,
+    _last,
+    results_diff,
+    results_export,
+    results_show,
+    results_table,
+    simulate_file,
+)
 from fltheory.errors import InputError
 from sims import store as stored
 from sims.divergence import Diverged, Stopped
 from sims.experiment import parse, read
 from sims.montecarlo import replicates
 from sims.montecarlo.simulate import simulate
+from sims.store import Run
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "experiments").rglob("*.toml"))
 
@@ -147,6 +156,7 @@ from pathlib import Path
 from sims.experiment import read
 from sims.montecarlo import replicates
 from sims.montecarlo.simulate import simulate
+from sims.store import Run
 
 replicates.LARGEST = 10
 compute = replicates.Replicates.__call__
@@ -281,7 +291,7 @@ def test_the_summary_is_of_the_last_round_that_has_a_metric(file, tmp_path):
     lines = text.splitlines()
     assert lines[0].split() == [run.key[:12], "complete", str(run.folder)]
     assert lines[1].split() == ["algorithm", "metric", "round", "mean", "std.", "error", "replicates"]
-    assert len(lines) == 2 + 4 + 3  # MIFA has no weights
+    assert len(lines) == 2 + 4 + 3 + 1  # MIFA has no weights; the last line says that rounds differ
     gaps = run.data().filter(pl.col("algorithm") == "FedAU", pl.col("round") == 30)["objective_gap"]
     (shown,) = (line.split() for line in lines if line.startswith("FedAU") and "objective_gap" in line)
     assert shown[2:] == ["30", f"{gaps.mean():.6g}", f"{gaps.std() / 23**0.5:.2g}", "23"]
@@ -383,3 +393,38 @@ def test_a_dask_cluster_of_two_processes_gives_the_same_bits(file, tmp_path):
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
         found = quietly(file, tmp_path / "given", backend="dask", scheduler=cluster.scheduler_address)
     assert found.sha256 == whole.sha256
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_run_that_ended_early_says_what_it_lacks(tmp_path):
+    other = {"name": "fedavg", "local_lr": 0.01, "label": "other"}
+    made = diverging(algorithm=[diverging().algorithm[1].canonical(), other], record={"what": ["cohort_size", "model"]})
+    with pytest.raises(Diverged):
+        simulate(made, store=tmp_path)
+    text = results_show(made.key, tmp_path)
+    assert text.endswith("\nnot run, as the run ended before: other")
+
+
+def test_metrics_of_different_rounds_are_said_to_be(file, tmp_path):
+    remark = "not all of the same round"
+    assert remark in simulate_file(file, store=tmp_path, progress=False)
+    file.write_text(FILE.replace(', "weight_error", "cohort_size"', ""))
+    assert remark not in simulate_file(file, store=tmp_path, progress=False)
+
+
+def test_infinite_values_are_shown_without_a_warning(tmp_path, recwarn):
+    data = pl.DataFrame({"algorithm": ["a"] * 2, "replicate": [0, 1], "round": [0, 0], "gap": [np.inf, 1.0]})
+    run = Run(tmp_path, "0" * 64, "partial", "a, round 1", {"algorithm": [{"label": "a"}]}, {}, 2, None)
+    rows = _last(data)
+    assert rows[0]["mean"] == np.inf
+    assert json.loads(_as_json(run, rows), parse_constant=pytest.fail)["last"][0]["mean"] == "inf"
+    assert not recwarn.list
+
+
+def test_memory_that_does_not_hold_the_run_is_one_sentence(file, tmp_path, monkeypatch):
+    def full(*arguments):
+        raise MemoryError
+
+    monkeypatch.setattr(replicates, "Simulation", full)
+    with pytest.raises(InputError, match="rounds must be fewer, or recorded less often"):
+        simulate_file(file, store=tmp_path, progress=False)

@@ -256,3 +256,33 @@ def test_nobody_draws_noise_in_an_empty_round():
         assert (ours.second == theirs.second).all()
     last = sum(p * flat(states[-1]) for p, states in paths(one, scenario, 2))
     assert (last == enumerated[2].first).all()
+
+
+def test_a_flipping_curvature_is_only_seen_by_those_who_take_part():
+    """One round from 1 by hand: client n moves by -(h_n (1 - c_n) + z) / 20 / 2, z = +-1/2, where it takes part."""
+    problem = DiagonalQuadratic([1, 2], [0, 1], Multiplicative("1/2"))
+    one = Setting(algorithms()["fedavg"], problem, algorithms()["fedavg"].hyper(F(1, 20)), [1])
+    scenario = weighted(bernoulli([F(1, 2)] * 2), [1, 1])
+    ends = [
+        1 - F(on_a * (1 + a) + on_b * b, 40)
+        for on_a in (0, 1)
+        for on_b in (0, 1)
+        for a in (F(-1, 2), F(1, 2))
+        for b in (F(-1, 2), F(1, 2))
+    ]
+    after = list(Engine(one, scenario).moments(1))[1]
+    assert after.first[0] == sum(ends) / 16
+    assert after.second[0, 0] == sum(x * x for x in ends) / 16
+    assert sum(p * flat(states[-1])[0] ** 2 for p, states in paths(one, scenario, 1)) == after.second[0, 0]
+    assert Engine(one, scenario).stationary().first[0] == F(2, 3)
+
+
+def test_paths_and_weights_read_numbers_as_the_engine_does():
+    one = Setting(algorithms()["fedavg"], DiagonalQuadratic([1], [1]), algorithms()["fedavg"].hyper(F(1, 20)), [0])
+    with pytest.raises(InputError, match="probability must be exact"):
+        list(paths(one, weighted(bernoulli([0.5]), [1]), 1))
+    floats = Setting(algorithms()["fedavg"], DiagonalQuadratic([1], [1]), algorithms()["fedavg"].hyper(0.05), [0.0])
+    ends = [run(floats, weighted(bernoulli([1]), [weight]), 1)[1].linear["x"] for weight in ("1/2", 0.5)]
+    assert ends[0] == ends[1] == 0.025
+    with pytest.raises(InputError, match="weights must be"):
+        list(paths(floats, weighted(bernoulli([1]), ["heavy"]), 1))

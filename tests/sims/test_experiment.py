@@ -244,7 +244,9 @@ BAD = [
     (snapshot({"name": "uniform"}), "selection.otherwise.size must be given for selection.otherwise uniform"),
     (snapshot({"name": "uniform", "size": date(2020, 1, 1)}), "selection.otherwise.size must be a number, text"),
     (snapshot("all_available", strength=[]), "strength must be a finite number of at least 0"),
-    (snapshot("all_available", probability=[]), r"algorithm fedavg must be given other parameters \(ValueError"),
+    (snapshot("all_available", probability=[]), "probability of selection snapshot must be a number in"),
+    (snapshot("all_available", probability=[[]]), "probability of selection snapshot must be a number in"),
+    (snapshot("all_available", probability=[0.5, 0.5]), "probability of selection snapshot must be a number in"),
     (changed(selection={"name": "always", "clients": 1}), "clients must be a list of client numbers; got 1"),
     (changed(selection={"name": "always", "clients": []}), "clients must be at least one client"),
     (changed(algorithm__schedule={"name": "decay", "at": 3, "factor": 0.5}), "at must be a list of rounds; got 3"),
@@ -278,6 +280,11 @@ BAD = [
         "problem pseudo-huber must be given",
     ),
     (changed(problem__noise={"kind": "gaussian", "std": 1e308}), "std must be a number whose square is finite"),
+    (changed(process__p=10**400), "process.p must be a finite number; got 1000"),
+    (changed(rounds=10**30, record={"every": 1}), "rounds must be at most .* 16 GiB"),
+    (changed(rounds=10**400, record={"every": 1}), "rounds must be at most .* 16 GiB"),
+    (changed(rounds=10**9, record={"every": 1}), "rounds must be at most .* 16 GiB"),
+    (changed(replicates=10**400), "replicates must be at most .* 16 GiB"),
     (changed(rounds=10**11), "rounds must be at most 5,726,623,061, as what is kept would take more than 16 GiB"),
     (changed(replicates=10**11), "replicates must be at most .* 16 GiB"),
     # what does not fit together
@@ -289,7 +296,7 @@ BAD = [
     ),
     (changed(selection={"name": "uniform", "size": 4}), "size must be at most the number of clients, 3"),
     (changed(selection={"name": "always", "clients": [3]}), "clients must be below the number of clients, 3"),
-    (changed(selection={"name": "least_recently_used", "size": 2}), 'counts every client\'s "age"'),
+    (changed(selection={"name": "least_recently_used", "size": 2}), 'does not count every client\'s "age"'),
     (
         changed(
             selection={"name": "snapshot", "size": 2, "otherwise": "all_available", "probability": 0.5, "strength": 1}

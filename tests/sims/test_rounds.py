@@ -18,7 +18,7 @@ from sims.checkpoints import restore, save
 from sims.divergence import Diverged, stable_step
 from sims.problems.noise import Additive
 from sims.problems.quadratic import DiagonalQuadratic
-from sims.recorder import METRICS, Record, check_metrics
+from sims.recorder import METRICS, Moment, Record, check_metrics
 from sims.rounds import Setup, Simulation
 from sims.weighting import (
     RULES,
@@ -438,6 +438,7 @@ def test_a_cached_gradient_that_is_not_finite_stops_the_run():
         ),
         (lambda: plain(dropout=1.0), "dropout must be a probability"),
         (lambda: plain(dropout=math.nan), "dropout must be a probability"),
+        (lambda: plain(dropout="x"), "dropout must be a probability"),
         (lambda: run(plain(), 0), "rounds must be a whole number of at least 1"),
         (lambda: run(plain(), 3, until=4), "until must be at most the number of rounds, 3"),
         (lambda: run(plain(), 3, every=0), "every must be a whole number"),
@@ -612,3 +613,17 @@ def test_a_start_in_whole_numbers_is_one_in_floats(algorithm):
 def test_a_start_that_is_no_model(start):
     with pytest.raises(InputError, match="start must be"):
         Simulation(plain(), start, 3, np.random.default_rng(0))
+
+
+def test_a_record_needs_no_list_of_its_rounds():
+    for rounds, every in ((1, 1), (7, 3), (6, 3), (2, 5)):
+        record = Record((), every, rounds)
+        due = [round for round in range(rounds + 1) if record.due(round) and _taken(record)]
+        assert due == record.rounds.tolist() == [*range(0, rounds, every), rounds]
+        assert record.size == len(due)
+    assert Record((), 1, 10**30).size == 10**30 + 1
+
+
+def _taken(record):
+    record.take(Moment(None, int(record.taken), None, None, None, None, None))
+    return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction as F
 
 import numpy as np
@@ -153,6 +154,25 @@ def test_weights_belong_to_clients_not_to_slots():
     assert found[1] == [{2: 3}, {0: F(3, 2), 2: F(3, 2)}, {2: 3}]
     assert found[2] == [{2: 1}, {0: 1, 2: 1}, {2: 1}]
     assert [who.weight.tolist() for who in paths(fedau_weighted(two_of_three, 10), 4)[0][1]][3] == [2, 1]
+
+
+def test_decimals_are_exact():
+    assert rate(bernoulli([Decimal("0.1"), Decimal(1)]), 1) == [F(1, 10), 1]
+    assert rate(markov([Decimal("0.5")], [Decimal("0.25")]), 2) == [F(2, 3)]
+    assert rate(snapshots(schedule([BOTH]), schedule([ONE]), probability=Decimal("0.25")), 2) == [1, F(1, 4)]
+    assert {p for p, _ in paths(roles(schedule([ONE]), Decimal("0.25")), 1)} == {F(1, 4), F(3, 4)}
+
+
+@pytest.mark.parametrize("rounds", [[["no", "yes"]], [[0.5, 1]], [[2, 0]], [[None, True]], [True, False]])
+def test_a_schedule_takes_truth_values_only(rounds):
+    with pytest.raises(InputError, match="truth value"):
+        schedule(rounds)
+
+
+@pytest.mark.parametrize("probability", [[], [[1]], np.array([[1]]), "x"])
+def test_roles_take_a_probability_or_a_list_of_them(probability):
+    with pytest.raises(InputError, match="probability must be a number"):
+        roles(schedule([BOTH]), probability)
 
 
 def test_bad_input():

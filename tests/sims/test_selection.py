@@ -231,7 +231,7 @@ EVERYBODY = np.ones(3, dtype=bool)
         (lambda: snapshot(1, always(0)), "interval and probability must be one of them and not both"),
         (lambda: snapshot(1, always(0), interval=2, probability=0.5), "interval and probability must be one of them"),
         (lambda: snapshot(1, always(0), interval=0), "interval must be a whole number of at least 1"),
-        (lambda: snapshot(1, always(0), probability=math.nan), r"probability must be in \[0, 1\]; got nan"),
+        (lambda: snapshot(1, always(0), probability=math.nan), r"snapshot must be in \[0, 1\]; got nan"),
         (
             lambda: snapshot(1, always(0), probability=0.5, strength=math.nan),
             "strength must be a finite number of at least 0",
@@ -240,7 +240,7 @@ EVERYBODY = np.ones(3, dtype=bool)
         (lambda: uniform(4)(EVERYBODY, NOTHING, {}, generator(0)), "size must be at most the number of clients, 3"),
         (lambda: uniform(2)(EVERYBODY, NOTHING, {}, None), "rng must be a numpy generator"),
         (lambda: always(3)(EVERYBODY, NOTHING, {}, None), "clients must be below the number of clients, 3"),
-        (lambda: least_recently_used(2)(EVERYBODY, NOTHING, {}, None), 'state must be one that counts .* "age"'),
+        (lambda: least_recently_used(2)(EVERYBODY, NOTHING, {}, None), 'selection must be another one: .* "age"'),
     ],
 )
 def test_bad_input_is_named(make: Any, message: str) -> None:

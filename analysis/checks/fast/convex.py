@@ -193,7 +193,7 @@ def appendix_version(claim: Claim, depth: Depth) -> Evidence:
 @checks(fast.thm2_main, mutants=_BOUND_MUTANTS)
 def main_version(claim: Claim, depth: Depth) -> Evidence:
     """Exact moments in units of the loss from 1/4 to 4: true in each of them."""
-    return _held(coins_main, claim, depth)
+    return _with_coins(_held(coins_main, claim, depth))
 
 
 @checks(

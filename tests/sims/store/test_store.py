@@ -1,5 +1,6 @@
 """The store: whole or not at all, found again, compared and exported."""
 
+import hashlib
 import json
 import multiprocessing
 import os
@@ -13,7 +14,15 @@ from sims import store as stored
 from sims.store import files
 
 EXPERIMENT = {"seed": 3, "rounds": 2, "process": {"name": "markov"}, "algorithm": [{"label": "a"}, {"label": "b"}]}
-KEY, OTHER = "a1" * 32, "a2" * 32
+SECOND = {**EXPERIMENT, "rounds": 5, "process": {"name": "cyclic"}}
+
+
+def key_of(experiment):
+    """What `sims.experiment` makes of a canonical form."""
+    return hashlib.sha256(json.dumps(experiment, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+KEY, OTHER = key_of(EXPERIMENT), key_of(SECOND)
 
 
 def frame(shift=0.0, rows=6):
@@ -125,14 +134,13 @@ def test_two_processes_that_write_one_key_leave_a_whole_run(tmp_path):
 
 def test_runs_are_found_by_key_folder_and_values(tmp_path):
     run = stored.save(tmp_path, KEY, EXPERIMENT, frame())
-    second = {**EXPERIMENT, "rounds": 5, "process": {"name": "cyclic"}}
-    other = stored.save(tmp_path, OTHER, second, frame(), partial="interrupted")
-    assert stored.find("a1", tmp_path) == run
+    other = stored.save(tmp_path, OTHER, SECOND, frame(), partial="interrupted")
+    assert stored.find(KEY[:5], tmp_path) == run
     assert stored.find(other.folder, tmp_path / "nowhere") == other
     for where, keys in (
         ({"process.name": "cyclic"}, [OTHER]),
         ({"rounds": "2"}, [KEY]),
-        ({"algorithm.label": "b"}, [KEY, OTHER]),
+        ({"algorithm.label": "b"}, sorted([KEY, OTHER])),
         ({"status": "partial", "seed": "3"}, [OTHER]),
         ({"rounds": "2", "process.name": "cyclic"}, []),
     ):
@@ -140,9 +148,9 @@ def test_runs_are_found_by_key_folder_and_values(tmp_path):
     with pytest.raises(InputError, match="where must be a place in the experiment"):
         stored.runs(tmp_path, {"process.nme": "cyclic"})
     with pytest.raises(InputError, match="run must be the beginning of one key only"):
-        stored.find("a", tmp_path)
-    with pytest.raises(InputError, match="run must be one of a1a1a1a1a1a1, a2a2a2a2a2a2"):
-        stored.find("b", tmp_path)
+        stored.find("", tmp_path)
+    with pytest.raises(InputError, match=f"run must be one of {min(KEY, OTHER)[:12]}, {max(KEY, OTHER)[:12]}"):
+        stored.find("x", tmp_path)
     with pytest.raises(InputError, match="store must be a folder with results"):
         stored.find("b", tmp_path / "nowhere")
 
@@ -162,10 +170,11 @@ def test_differences(tmp_path):
         stored.differences(run, stored.find(tmp_path / "two" / KEY, tmp_path))
     run = stored.save(tmp_path / "one", KEY, EXPERIMENT, frame())
     less = frame(rows=4).rename({"size": "cohort"})
-    part = stored.save(tmp_path / "four", KEY, {**EXPERIMENT, "seed": 4}, less, partial="interrupted")
+    fourth = {**EXPERIMENT, "seed": 4}
+    part = stored.save(tmp_path / "four", key_of(fourth), fourth, less, partial="interrupted")
     assert stored.differences(run, part) == [
         "experiment.seed: 3 and 4",
-        f"status: {KEY[:12]} is partial (interrupted)",
+        f"status: {key_of(fourth)[:12]} is partial (interrupted)",
         "data: only the second has cohort",
         "data: only the first has size",
         "data: 2 rows are in the first only",
@@ -217,7 +226,14 @@ def test_a_store_that_cannot_be_written(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change", [{"sha256": None}, {"key": "x"}, {"key": None}, {"status": None}, {"experiment": None}, {"rows": "2"}]
+    "change",
+    [
+        *({"sha256": value} for value in (None, 3, "../elsewhere")),
+        *({"key": value} for value in ("x", None, 1)),
+        *({"experiment": value} for value in (None, 3, [], {**EXPERIMENT, "rounds": 3})),
+        *({"rows": value} for value in ("6", None, True, -1, 6.0)),
+        *({"status": None}, {"reason": None}, {"versions": {"numpy": 2}}),
+    ],
 )
 def test_a_manifest_with_wrong_fields_is_damaged(change, tmp_path):
     run = stored.save(tmp_path, KEY, EXPERIMENT, frame())
@@ -225,3 +241,23 @@ def test_a_manifest_with_wrong_fields_is_damaged(change, tmp_path):
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | change))
     assert stored.complete(tmp_path, KEY) is None
     assert stored.runs(tmp_path) == []
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "3", "null", "[]", "{}", '"text"'])
+def test_a_manifest_that_is_none_blocks_no_other_run(text, tmp_path, caplog):
+    run = stored.save(tmp_path, KEY, EXPERIMENT, frame())
+    stored.save(tmp_path, OTHER, SECOND, frame())
+    (run.folder / "complete.json").write_text(text)
+    assert [found.key for found in stored.runs(tmp_path)] == [OTHER]
+    (said,) = caplog.messages
+    assert "complete.json is damaged" in said
+    assert "\n" not in said
+    assert stored.save(tmp_path, KEY, EXPERIMENT, frame()) == run
+
+
+def test_another_number_of_rows_than_the_manifest_says(tmp_path):
+    run = stored.save(tmp_path, KEY, EXPERIMENT, frame())
+    manifest = run.folder / "complete.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"rows": 7}))
+    with pytest.raises(InputError, match="run must be one whose data are what its manifest says"):
+        stored.find(KEY, tmp_path).data()
