@@ -15,11 +15,11 @@ import sympy
 from sympy import Dummy, Min, Rational
 
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without
-from analysis.checks.amplified.certificates import Shown, at_most_one, chain, confirmed, more_than, nonnegative, zero
 from analysis.checks.amplified.points import drawn, held_at, value_of
 from analysis.checks.amplified.runs import least_error
 from analysis.checks.amplified.theorem import RUN, known_constants, share_of
 from analysis.checks.amplified.weighting import MOST_CLIENTS, centred, divergences, one, root, schedule
+from analysis.checks.certificates import Fact, at_most_one, chain, confirmed, identity, more_than, nonnegative
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, right_side
@@ -44,15 +44,15 @@ def _theorem(local: Any, factor: Any) -> Any:
     return amplified.thm31.bound.rhs.subs({gamma: local, eta: factor}, simultaneous=True)
 
 
-def _steps_admitted(claim: Claim, product: Any) -> Iterator[Shown]:
+def _steps_admitted(claim: Claim, product: Any) -> Iterator[Fact]:
     """The conditions of Theorem 3.1, at the chosen local step size and a product of step sizes."""
     local = claim.formulas["local_lr"]
     yield nonnegative("gamma <= 1/(12 L I P), as T >= 1", 1 / (12 * L * I * P) - local, _ranges())
     yield nonnegative("gamma eta <= 1/(L I P)", 1 / (L * I * P) - product, _ranges())
-    yield Shown("P <= T/2 is stated", share_of(claim, "interval", T) == Rational(1, 2))
+    yield Fact("P <= T/2 is stated", share_of(claim, "interval", T) == Rational(1, 2))
 
 
-def _capped(claim: Claim) -> Iterator[Shown]:
+def _capped(claim: Claim) -> Iterator[Fact]:
     """Corollary 3.2: eta is the smaller of a/sigma and a cap."""
     assert claim.bound is not None
     local, factor = claim.formulas["local_lr"], claim.formulas["amplification"]
@@ -66,18 +66,18 @@ def _capped(claim: Claim) -> Iterator[Shown]:
         yield nonnegative(f"second case: eta is the cap; {name}", difference, ranges | noise)
 
 
-def _admitted(claim: Claim) -> Iterator[Shown]:
+def _admitted(claim: Claim) -> Iterator[Fact]:
     """Corollary 3.3 and its homogeneous form: eta is free of sigma, the product of step sizes is a condition."""
     assert claim.bound is not None
     local, factor = claim.formulas["local_lr"], claim.formulas["amplification"]
     large = claim.conditions.get("large T")
-    yield Shown("the condition on T is stated", large is not None)
-    yield zero("its left side is gamma eta", (large.lhs - local * factor).subs(_ranges()))  # type: ignore[union-attr]
+    yield Fact("the condition on T is stated", large is not None)
+    yield identity("its left side is gamma eta", (large.lhs - local * factor).subs(_ranges()))  # type: ignore[union-attr]
     yield from _steps_admitted(claim, large.rhs)  # type: ignore[union-attr]
     yield nonnegative("Theorem 3.1 at these step sizes", claim.bound.rhs - _theorem(local, factor), _ranges())
 
 
-def _smaller(claim: Claim, of: Claim, interval_divergence: Any) -> Shown:
+def _smaller(claim: Claim, of: Claim, interval_divergence: Any) -> Fact:
     """beta and nu at most d (Proposition 4.1, repaired) and this delta^2(P) in the bound of another corollary."""
     assert claim.bound is not None
     assert of.bound is not None
@@ -234,26 +234,26 @@ def regularised_rate(claim: Claim, depth: Depth) -> Evidence:
     """Corollary 3.2 with no interval divergence and both other divergences at most d."""
     same = all(claim.formulas[name] == part for name, part in amplified.cor32.formulas.items())
     steps = [
-        Shown("the step sizes are those of Corollary 3.2", same),
-        Shown("P <= T/2 is stated", share_of(claim, "interval", T) == Rational(1, 2)),
+        Fact("the step sizes are those of Corollary 3.2", same),
+        Fact("P <= T/2 is stated", share_of(claim, "interval", T) == Rational(1, 2)),
         _smaller(claim, amplified.cor32, 0),
     ]
     numbers = _run(regularised, claim, depth, who=(1, 2, 4, 8, 16), emphasis=(1.0,))
     return confirmed(chain(steps, "From Corollary 3.2, with beta^2 and nu^2 at most d^2 each."), numbers)
 
 
-def _long_enough(claim: Claim) -> Iterator[Shown]:
+def _long_enough(claim: Claim) -> Iterator[Fact]:
     """The three facts about P that Corollary 4.8 rests on."""
     rounds, local = claim.conditions.get("rounds"), claim.conditions.get("local steps")
     chosen = claim.formulas["interval"]
-    yield Shown("both conditions are stated", rounds is not None and local is not None)
+    yield Fact("both conditions are stated", rounds is not None and local is not None)
     needed, most = rounds.lhs, local.lhs  # type: ignore[union-attr]
     ranges = {symbol: Dummy(f"root of {symbol}", positive=True) ** 2 for symbol in (gap, L, I, T, N)}
-    yield zero("P <= T/2 if and only if the condition on T holds", ((2 * chosen) ** 2 - T * needed).subs(ranges))
+    yield identity("P <= T/2 if and only if the condition on T holds", ((2 * chosen) ** 2 - T * needed).subs(ranges))
     product = sympy.sqrt(gap) / (rho * sympy.sqrt(L * I * T)) * L * I * chosen
-    yield zero("the condition of Corollary 3.3 is that on I", (product - I / most).subs(ranges))
+    yield identity("the condition of Corollary 3.3 is that on I", (product - I / most).subs(ranges))
     share = N**2 * d**2 * v2 / chosen
-    yield zero("N^2 d^2 v^2/P = d^2/sqrt(N I T)", (share - d**2 / sympy.sqrt(N * I * T)).subs(ranges))
+    yield identity("N^2 d^2 v^2/P = d^2/sqrt(N I T)", (share - d**2 / sympy.sqrt(N * I * T)).subs(ranges))
     yield _smaller(claim, amplified.cor33, share)
 
 
@@ -296,8 +296,8 @@ def whole_interval(claim: Claim, depth: Depth) -> Evidence:
     same = same and large == amplified.cor33_repaired.conditions["large T"]
     variance = sympy.oo if long is None else v2 * P / (long.rhs * more_than(1))
     steps = [
-        Shown("step sizes and condition on T are those of Corollary 3.3, repaired", same),
-        Shown("P is bounded from below", long is not None),
+        Fact("step sizes and condition on T are those of Corollary 3.3, repaired", same),
+        Fact("P is bounded from below", long is not None),
         _smaller(claim, amplified.cor33_repaired, N**2 * d**2 * variance / P),
     ]
     return confirmed(

@@ -10,17 +10,17 @@ import sympy
 from sympy import Integer, Rational, symbols
 
 from analysis.checks import CheckBook, Depth, plus, put, times
-from analysis.checks.amplified.certificates import (
-    Shown,
+from analysis.checks.amplified.points import drawn, held_at
+from analysis.checks.amplified.weighting import EMPHASIS, MASKS, SLOPES, centred, divergences, one, root, schedule
+from analysis.checks.certificates import (
+    Fact,
     at_most_one,
     chain,
     confirmed,
+    identity,
     nonnegative,
     weighted_sum,
-    zero,
 )  # fmt: skip
-from analysis.checks.amplified.points import drawn, held_at
-from analysis.checks.amplified.weighting import EMPHASIS, MASKS, SLOPES, centred, divergences, one, root, schedule
 from analysis.checks.tools import witnessed
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence
@@ -43,7 +43,7 @@ def weighted_mean_splits(claim: Claim, depth: Depth) -> Evidence:
     """The weighted mean square is the weighted variance plus the square of the mean, and a mean of parts of d^2."""
     between, within = mean**2, weighted_sum((a - mean) ** 2, a, AVERAGE)
     split = claim.formulas["share of (5)"] * between + claim.formulas["share of (6)"] * within
-    steps = [zero("sum q_n |a_n|^2 = [left side of (6)] + [left side of (5)], as sum q_n = 1", second - split)]
+    steps = [identity("sum q_n |a_n|^2 = [left side of (6)] + [left side of (5)], as sum q_n = 1", second - split)]
     return chain(steps, "An identity for every x and t, by linearity of the weighted sum in 1, a_n and |a_n|^2.")
 
 
@@ -87,7 +87,7 @@ def each_term_at_most_the_whole(claim: Claim, depth: Depth) -> Evidence:
     between, within = symbols("between within", nonnegative=True)
     each = claim.formulas["each"]
     steps = [
-        zero("(11)", weighted_sum((a - mean) ** 2, a, AVERAGE) + mean**2 - second),
+        identity("(11)", weighted_sum((a - mean) ** 2, a, AVERAGE) + mean**2 - second),
         nonnegative("beta^2 alone, as far as (11) is at most d^2", each - between, {d: sympy.sqrt(between + within)}),
         nonnegative("nu^2 alone, as far as (11) is at most d^2", each - within, {d: sympy.sqrt(between + within)}),
         nonnegative("their sum", claim.bound.rhs - 2 * each),
@@ -113,8 +113,8 @@ def divergences_sum_to_zero(claim: Claim, depth: Depth) -> Evidence:
     g = symbols("g")
     divergence = weighted_sum(g - gradient, g, {0: N, 1: total})
     steps = [
-        zero("mu sum_n (grad F_n - grad f) = 0", constant * divergence),
-        zero("N times the common averaged weight is 1", N * claim.formulas["forced constant"] - 1),
+        identity("mu sum_n (grad F_n - grad f) = 0", constant * divergence),
+        identity("N times the common averaged weight is 1", N * claim.formulas["forced constant"] - 1),
     ]
     return chain(steps, "Said for the gradients, which is what (13) uses; the common averaged weight is 1/N.")
 
@@ -168,8 +168,8 @@ def equal_averages(claim: Claim, depth: Depth) -> Evidence:
     g, bracket = symbols("g bracket")
     left = weighted_sum(bracket * g, g, {0: N, 1: symbols("G")}).subs(bracket, 0) ** 2
     steps = [
-        zero("sum_n 0 (grad F_n - grad f) = 0", left),
-        Shown("what is left is at most the stated value", bool(claim.formulas["interval divergence"] >= 0)),
+        identity("sum_n 0 (grad F_n - grad f) = 0", left),
+        Fact("what is left is at most the stated value", bool(claim.formulas["interval divergence"] >= 0)),
     ]
     numbers = held_at(
         regularised_schedules, claim, _in_turn(3), "exact", "enumeration",
@@ -207,7 +207,7 @@ def square_of_a_sum(claim: Claim, depth: Depth) -> Evidence:
     outer = weighted_sum(inner, other, {0: N, 1: s1, 2: s2})
     size = d**2 * weight_deviation  # at least sum_n |z_n|^2
     steps = [
-        zero("N sum |z_n|^2 - |sum z_n|^2 = (1/2) sum |z_i - z_j|^2", outer / 2 - (N * s2 - s1**2)),
+        identity("N sum |z_n|^2 - |sum z_n|^2 = (1/2) sum |z_i - z_j|^2", outer / 2 - (N * s2 - s1**2)),
         nonnegative("N times the sum of (qbar_n - mu)^2 |g_n|^2", claim.bound.rhs - N * at_most_one() * size),
     ]
     numbers = held_at(

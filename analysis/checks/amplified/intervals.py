@@ -9,10 +9,10 @@ import sympy
 from sympy import Dummy, Rational, log, symbols
 
 from analysis.checks import CheckBook, Depth, put, times
-from analysis.checks.amplified.certificates import chain, confirmed, more_than, nonnegative, zero
 from analysis.checks.amplified.chances import average_exceeds
 from analysis.checks.amplified.points import drawn, held_at, value_of
 from analysis.checks.amplified.tails import FAILURE, ONE_HOT, ONE_INTERVAL, POINTS, fewest_clients, tail
+from analysis.checks.certificates import chain, confirmed, identity, more_than, nonnegative
 from analysis.checks.tools import witnessed
 from analysis.domains import Choice, Domain, Whole
 from analysis.evidence import Evidence, Tally, conditional
@@ -67,8 +67,8 @@ def union_over_intervals(claim: Claim, depth: Depth) -> Evidence:
     assert claim.bound is not None
     level, share = amplified.prop47_one.formulas["level"], c * P / T
     steps = [
-        zero("the level of one interval at c P/T", claim.formulas["level"] - level.subs(c, share)),
-        zero("T/P intervals fail with probability at most c", T / P * share - c),
+        identity("the level of one interval at c P/T", claim.formulas["level"] - level.subs(c, share)),
+        identity("T/P intervals fail with probability at most c", T / P * share - c),
         nonnegative("c P/T is a probability: P <= T, c <= 1", 1 - share, {T: P + more_than(0), c: 1 / more_than(1)}),
         nonnegative("c is the stated probability", claim.bound.rhs - c),
     ]
@@ -140,7 +140,7 @@ def exponential_of_the_average(claim: Claim, depth: Depth) -> Evidence:
     rest = sympy.integrate((x * 2 * sympy.exp((x - k) * w)).subs(x, k / 2), (w, 0, sympy.oo))
     level = (claim.formulas["level"] / (N * d**2) * rate / 2).subs(log(3 / c), logarithm)
     steps = [
-        zero("E exp(k W/2) <= 1 + integral of (k/2) exp(k w/2) 2 exp(-k w) = 3", 1 + rest - 3),
+        identity("E exp(k W/2) <= 1 + integral of (k/2) exp(k w/2) 2 exp(-k w) = 3", 1 + rest - 3),
         nonnegative("k w/2 >= ln(3/c) at the level", level - logarithm, {N: more_than(fewest_clients(claim))}),
         nonnegative("c is the stated probability", claim.bound.rhs - c),
     ]

@@ -12,8 +12,8 @@ import sympy
 from sympy import Dummy, Rational, Symbol, log, sqrt
 
 from analysis.checks import CheckBook, Depth, plus, put, times
-from analysis.checks.amplified.certificates import Shown, chain, nonnegative, zero
 from analysis.checks.amplified.points import value_of
+from analysis.checks.certificates import Fact, chain, identity, nonnegative
 from analysis.evidence import Evidence, Tally
 from fltheory.ledger import Claim
 from fltheory.papers import amplified
@@ -43,9 +43,9 @@ def equal_weights(claim: Claim, depth: Depth) -> Evidence:
     square = claim.formulas["rho^2"]
     more = Dummy("more", nonnegative=True)
     steps = [
-        zero("S (1/S)^2 = rho^2", square - S * (1 / S) ** 2),
+        identity("S (1/S)^2 = rho^2", square - S * (1 / S) ** 2),
         nonnegative("at least S clients have at most rho^2", square - 1 / (S + more)),
-        zero("sigma rho/sqrt(I T) squared", claim.formulas["rate"] ** 2 - sigma**2 * square / (I * T)),
+        identity("sigma rho/sqrt(I T) squared", claim.formulas["rate"] ** 2 - sigma**2 * square / (I * T)),
     ]
     return chain(steps, "The factor is 1/rho^2, which is S for S clients of equal weight.")
 
@@ -58,8 +58,8 @@ def averaged_gradients(claim: Claim, depth: Depth) -> Evidence:
     """sigma/sqrt(M) for sigma and N T/P for S I T; equal at the stated M, which is the only one."""
     rate, even = claim.formulas["rate"] ** 2, claim.formulas["break-even"]
     steps = [
-        zero("the rate with sigma/sqrt(M) and N T/P oracle calls", rate - sigma**2 / samples_each / (N * T / P)),
-        zero("equal to sigma/sqrt(S I T) at the stated M", rate.subs(samples_each, even) - sigma**2 / (S * I * T)),
+        identity("the rate with sigma/sqrt(M) and N T/P oracle calls", rate - sigma**2 / samples_each / (N * T / P)),
+        identity("equal to sigma/sqrt(S I T) at the stated M", rate.subs(samples_each, even) - sigma**2 / (S * I * T)),
         nonnegative("the rate falls with M", -sympy.diff(rate, samples_each)),
     ]
     return chain(steps, "Rates are equal exactly if M N = S I P.")
@@ -75,7 +75,7 @@ def factor_of_the_variance(claim: Claim, depth: Depth) -> Evidence:
     ratio = amplified.prop47_one.formulas["level"] / amplified.prop47_expectation.bound.rhs
     extra = claim.formulas["extra factor"]
     residual = (ratio - claim.formulas["printed factor"] * extra).subs(log(2 / c), Dummy("log(2/c)"))
-    found = chain([zero("level with probability over level in expectation", residual)], "")
+    found = chain([identity("level with probability over level in expectation", residual)], "")
     if found.verdict != "proved":
         return found
     if not extra.has(v2):
@@ -104,9 +104,9 @@ def relative_to_the_scaled_error(claim: Claim, depth: Depth) -> Evidence:
     a, factor = objective_scale, claim.formulas["relative leading factor"]
     scaled = (1 + (a * sigma) ** 2) * sqrt(a * L * a * gap) / a**2 / sqrt(L * gap)
     steps = [
-        zero("the leading term of a F relative to a^2", scaled - factor),
-        zero("smallest at a = 1/sigma", sympy.diff(factor, a).subs(a, 1 / sigma)),
-        Shown("grows without bound as a falls", sympy.limit(factor, a, 0, "+") == sympy.oo),
+        identity("the leading term of a F relative to a^2", scaled - factor),
+        identity("smallest at a = 1/sigma", sympy.diff(factor, a).subs(a, 1 / sigma)),
+        Fact("grows without bound as a falls", sympy.limit(factor, a, 0, "+") == sympy.oo),
     ]
     found = chain(steps, "")
     if found.verdict != "proved":

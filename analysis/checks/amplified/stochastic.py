@@ -11,10 +11,10 @@ from typing import Any
 from sympy import Dummy, Rational
 
 from analysis.checks import CheckBook, Depth, put, times
-from analysis.checks.amplified.certificates import chain, confirmed, nonnegative, zero
 from analysis.checks.amplified.chances import correlations, mean_square_of_average, normalised, shifts
 from analysis.checks.amplified.points import drawn, held_at
 from analysis.checks.amplified.weighting import EMPHASIS, MASKS, centred, one, root, schedule
+from analysis.checks.certificates import chain, confirmed, identity, nonnegative
 from analysis.checks.tools import SLACK
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence, Tally, conditional
@@ -87,7 +87,7 @@ def expectation_of_the_square(claim: Claim, depth: Depth) -> Evidence:
     printed = amplified.eq15.bound.rhs.subs(weight_deviation, N * averaged_variance)
     steps = [
         nonnegative("N d^2 times N variances", claim.bound.rhs - printed),
-        zero("the bound vanishes with the variance", claim.bound.rhs.subs(averaged_variance, 0)),
+        identity("the bound vanishes with the variance", claim.bound.rhs.subs(averaged_variance, 0)),
     ]
     number = {"quick": 100, "default": 1000, "deep": 10_000}[depth]
     points = [*drawn(circulant_chains, number), *drawn(circulant_chains, 20, **_SHARP)]

@@ -13,18 +13,18 @@ import sympy
 from sympy import Dummy, Rational, log, symbols
 
 from analysis.checks import CheckBook, Depth, put, times
-from analysis.checks.amplified.certificates import (
-    Shown,
-    chain,
-    confirmed,
-    more_than,
-    nonnegative,
-    weighted_sum,
-    zero,
-)
 from analysis.checks.amplified.chances import coin_exceeds, exceeds, normalised, shifts
 from analysis.checks.amplified.points import drawn, held_at, value_of
 from analysis.checks.amplified.weighting import centred, root
+from analysis.checks.certificates import (
+    Fact,
+    chain,
+    confirmed,
+    identity,
+    more_than,
+    nonnegative,
+    weighted_sum,
+)
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, right_side
@@ -87,12 +87,14 @@ def chebyshev(claim: Claim, depth: Depth) -> Evidence:
     return confirmed(chain(steps, "Chebyshev's inequality at the stated variance."), numbers)
 
 
-def _hoeffding(level: Any, width: Any, statement: str) -> list[Shown]:
+def _hoeffding(level: Any, width: Any, statement: str) -> list[Fact]:
     """2 exp(-2 P level/width^2) <= c, for terms within an interval of that width."""
     u, t, x = symbols("u t x")
     return [
-        zero("a tilted variance u (1 - u) is at most 1/4, short by (u - 1/2)^2", u**2 - u + HALF**2 - (u - HALF) ** 2),
-        zero("x^2/8 - x t is smallest at x = 4t, -2 t^2", x**2 / 8 - x * t + 2 * t**2 - (x - 4 * t) ** 2 / 8),
+        identity(
+            "a tilted variance u (1 - u) is at most 1/4, short by (u - 1/2)^2", u**2 - u + HALF**2 - (u - HALF) ** 2
+        ),
+        identity("x^2/8 - x t is smallest at x = 4t, -2 t^2", x**2 / 8 - x * t + 2 * t**2 - (x - 4 * t) ** 2 / 8),
         nonnegative(statement, (2 * P * level / width**2).subs(log(2 / c), LOG) - LOG),
     ]
 
@@ -159,13 +161,13 @@ one_interval_sharp = checks.trial(amplified.prop47_improved, space=ONE_INTERVAL)
 ONE_HOT: dict[str, Any] = {"slopes": (1.0, -1.0), "base": (1.0, 0.0)}
 
 
-def _pinelis(level: Any, square: Any, least: Any, statement: str) -> list[Shown]:
+def _pinelis(level: Any, square: Any, least: Any, statement: str) -> list[Fact]:
     """2 exp(-P r^2/(2 b^2)) <= c for |q_t - 1/N|^2 <= b^2 and r^2 = level/(N d^2) (Pinelis, for Hilbert spaces)."""
     q, size = symbols("q size")
     exponent = (P * level / (N * d**2) / (2 * square)).subs(log(2 / c), LOG)
     length = weighted_sum((q - 1 / N) ** 2, q, {0: N, 1: 1, 2: size})
     return [
-        zero("|q_t - 1/N|^2 = |q_t|^2 - 1/N", length - (size - 1 / N)),
+        identity("|q_t - 1/N|^2 = |q_t|^2 - 1/N", length - (size - 1 / N)),
         nonnegative(statement, exponent - LOG, {N: more_than(least)}),
     ]
 
@@ -225,11 +227,11 @@ def range_of_the_weights(claim: Claim, depth: Depth) -> Evidence:
 # ---- Hoeffding and Chebyshev -----------------------------------------------------------------------------
 
 
-def _lies_above(difference: Any) -> list[Shown]:
+def _lies_above(difference: Any) -> list[Fact]:
     """A function of c that is 0 at c = 2, falls before and rises after."""
     slope = sympy.diff(difference, c)
     return [
-        zero("equal at c = 2", difference.subs(c, 2)),
+        identity("equal at c = 2", difference.subs(c, 2)),
         nonnegative("the difference falls up to c = 2", -slope, {c: 2 / more_than(1)}),
         nonnegative("and rises from there", slope, {c: more_than(2)}),
     ]
@@ -251,6 +253,6 @@ def levels_of_both_forms(claim: Claim, depth: Depth) -> Evidence:
     hoeffding, chebyshev, crossing = (claim.formulas[name] for name in ("hoeffding", "chebyshev", "crossing"))
     steps = [
         *_lies_above(chebyshev - HALF - hoeffding),
-        zero("equal levels at v^2 = c ln(2/c)/2", (crossing * chebyshev - hoeffding).subs(log(2 / c), LOG)),
+        identity("equal levels at v^2 = c ln(2/c)/2", (crossing * chebyshev - hoeffding).subs(log(2 / c), LOG)),
     ]
     return chain(steps, "True as printed, the variance factor left aside; with it, Chebyshev's can be smaller.")

@@ -14,16 +14,6 @@ import sympy
 from sympy import Dummy, Rational, exp, symbols
 
 from analysis.checks import CheckBook, Depth, mutate, put, times, without
-from analysis.checks.amplified.certificates import (
-    Shown,
-    chain,
-    confirmed,
-    joined,
-    more_than,
-    nonnegative,
-    weighted_sum,
-    zero,
-)
 from analysis.checks.amplified.points import drawn, held_at
 from analysis.checks.amplified.runs import quadratic_run
 from analysis.checks.amplified.waves import Waves
@@ -38,6 +28,16 @@ from analysis.checks.amplified.weighting import (
     one,
     root,
     schedule,
+)
+from analysis.checks.certificates import (
+    Fact,
+    chain,
+    confirmed,
+    identity,
+    joined,
+    more_than,
+    nonnegative,
+    weighted_sum,
 )
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence
@@ -184,35 +184,35 @@ def share_of(claim: Claim, condition: str, unit: Any) -> Any:
     return sympy.oo if relation is None else sympy.simplify(relation.rhs / unit)
 
 
-def _squares() -> Iterator[Shown]:
+def _squares() -> Iterator[Fact]:
     """Identities of inner products, read with numbers for vectors: both sides are quadratic forms."""
     g, D, D0, N, a, b, e, h, m = symbols("g D D0 N a b e h m")
-    yield zero("-<g, D> = (|g - D|^2 - |g|^2 - |D|^2)/2", -g * D - ((g - D) ** 2 - g**2 - D**2) / 2)
-    yield zero(
+    yield identity("-<g, D> = (|g - D|^2 - |g|^2 - |D|^2)/2", -g * D - ((g - D) ** 2 - g**2 - D**2) / 2)
+    yield identity(
         "|m D + N|^2 <= m^2 |D|^2 + 2m <D0, N> + m^2 |D - D0|^2 + 2 |N|^2, short by |m (D - D0) - N|^2",
         m**2 * D**2 + 2 * m * D0 * N + m**2 * (D - D0) ** 2 + 2 * N**2 - (m * D + N) ** 2 - (m * (D - D0) - N) ** 2,
     )
-    yield zero(
+    yield identity(
         "|g - D|^2 <= 2 |g - D0|^2 + 2 |D0 - D|^2, short by |g + D - 2 D0|^2",
         2 * (g - D0) ** 2 + 2 * (D0 - D) ** 2 - (g - D) ** 2 - (g + D - 2 * D0) ** 2,
     )
-    yield zero(
+    yield identity(
         "|a + b|^2 <= (1 + 1/(m-1)) |a|^2 + m |b|^2, short by |a - (m-1) b|^2/(m-1)",
         (1 + 1 / (m - 1)) * a**2 + m * b**2 - (a + b) ** 2 - (a - (m - 1) * b) ** 2 / (m - 1),
     )
     pairs = [(a, b), (a, e), (a, h), (b, e), (b, h), (e, h)]
-    yield zero(
+    yield identity(
         "|a + b + e + h|^2 <= 4 (|a|^2 + |b|^2 + |e|^2 + |h|^2), short by squares of differences",
         4 * (a**2 + b**2 + e**2 + h**2) - (a + b + e + h) ** 2 - sum((x - y) ** 2 for x, y in pairs),
     )
     mean, second = symbols("mean second")
-    yield zero(
+    yield identity(
         "sum_n q_n |a_n - mean|^2 = sum_n q_n |a_n|^2 - |mean|^2",
         weighted_sum((a - mean) ** 2, a, {0: 1, 1: mean, 2: second}) - (second - mean**2),
     )
 
 
-def _growth(most: Any) -> Iterator[Shown]:
+def _growth(most: Any) -> Iterator[Fact]:
     """A grows at most by e^(1/2 + 4 h^2) in a round and B by e^(1/2 + 8 h^2) in an interval, h = gamma L I P."""
     m, i = more_than(1), Dummy("i", positive=True)
     for name, count, rest in (("I", "round", 4 * most**2), ("P I", "interval", 8 * most**2)):
@@ -236,12 +236,12 @@ def explicit_bound(local: Any, intervals: Any) -> Any:
     return (first + delta**2 + Rational(3, 2) * moved + gamma * eta * L * rho**2 * sigma**2) / kept, kept
 
 
-def _chain(claim: Claim) -> Iterator[Shown]:
+def _chain(claim: Claim) -> Iterator[Fact]:
     assert claim.bound is not None
     local = share_of(claim, "local step", 1 / (L * I * P))
     product = share_of(claim, "product of steps", 1 / (L * I * P))
     half = share_of(claim, "interval", T)
-    yield Shown("the conditions bound gamma L I P, gamma eta L I P and P/T", sympy.oo not in (local, product, half))
+    yield Fact("the conditions bound gamma L I P, gamma eta L I P and P/T", sympy.oo not in (local, product, half))
     yield from _squares()
     yield nonnegative("|D|^2 drops out: gamma eta L P I <= 1", 1 - product)
     yield from _growth(local)

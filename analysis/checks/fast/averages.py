@@ -11,8 +11,8 @@ import sympy
 from sympy import Rational, sqrt, symbols
 
 from analysis.checks import CheckBook, Depth, mutate, put, times, without
-from analysis.checks.amplified.certificates import Shown, at_most_one, chain, confirmed, nonnegative, zero
 from analysis.checks.amplified.points import drawn, held_at
+from analysis.checks.certificates import Fact, at_most_one, chain, confirmed, identity, nonnegative
 from analysis.checks.fast.family import Family, average_square, centre, periodic
 from analysis.checks.fast.nonconvex import SCHEDULE, family_constants, largest_step, shares
 from analysis.checks.fast.proof import drift, number_of, squares
@@ -81,15 +81,15 @@ def floor_on_the_family(claim: Claim, point: Point) -> Sides:
     return Sides(1 - constants["snapshot_rate"], right_side(claim.bound, constants), constants)
 
 
-def derived_condition(claim: Claim) -> Shown:
+def derived_condition(claim: Claim) -> Fact:
     """The claim's condition on q is what (24) needs."""
     relation = claim.conditions.get("snapshots")
     needed = q * (G1 - 2 * h * G3) - (1 - q) * ((2 * h - 1) * G2 + 2 * K**2 * sigma_G**2)
     stated = None if relation is None else sympy.expand(relation.gts - relation.lts - needed)
-    return Shown("the condition on q is -q A + (1 - q) B <= 0", stated == 0)
+    return Fact("the condition on q is -q A + (1 - q) B <= 0", stated == 0)
 
 
-def _chain(claim: Claim) -> Iterator[Shown]:
+def _chain(claim: Claim) -> Iterator[Fact]:
     assert claim.bound is not None
     most = min(number_of(claim, "drift", 1 / (L * K)), number_of(claim, "arbitrary rounds", 1 / (L * K)))
     noise = number_of(claim, "noise", s / (L * K))
@@ -101,9 +101,9 @@ def _chain(claim: Claim) -> Iterator[Shown]:
     dropped = -q * G1 + 2 * h * q * G3 - (1 - q) * (1 - 2 * h) * G2 + 2 * K**2 * (1 - q) * sigma_G**2
     first = -2 / K**2 * q * G1 + 4 * L * eta / K * q * G3
     second = -(2 / K**2 - 4 * L * eta / K) * (1 - q) * G2 + 4 * (1 - q) * sigma_G**2
-    yield zero("the terms of (13) and (23) in G_1, G_2, G_3 and the bias are 2/K^2 times it",
+    yield identity("the terms of (13) and (23) in G_1, G_2, G_3 and the bias are 2/K^2 times it",
                first + second - 2 / K**2 * dropped)  # fmt: skip
-    yield Shown("the step is at most a multiple of s: it bounds the second noise term", noise != sympy.oo)
+    yield Fact("the step is at most a multiple of s: it bounds the second noise term", noise != sympy.oo)
     rest = 4 * zeta / (K * R * eta) + 4 * s * L * eta * sigma**2 + (20 - 10 * q) * noise * s * L * eta * sigma**2
     needed = rest + (120 - 60 * q) * h**2 * sigma_G**2
     yield nonnegative("the bound covers what is left", claim.bound.rhs - needed, {q: at_most_one()})
@@ -150,30 +150,30 @@ def valid_up_to_constants(claim: Claim, depth: Depth) -> Evidence:
 # ---- what the condition forces -----------------------------------------------------------------------------------
 
 
-def _floor(claim: Claim) -> Iterator[Shown]:
+def _floor(claim: Claim) -> Iterator[Fact]:
     assert claim.bound is not None
     yield derived_condition(claim)
     u, w, z, drawn_square, step = symbols("u w z drawn_square step", nonnegative=True)
     # u = q times the average over snapshots, w^2 and z^2 the shares 1 - q of |grad F|^2 in the others and of sigma_G^2.
-    yield zero(
+    yield identity(
         "q A >= (1 - q) B gives u + a >= 2 z^2 + 2 h (q G_3 + a), a = (1 - q) G_2 (K = 1)",
         (u - 2 * step * drawn_square - ((2 * step - 1) * w + 2 * z))
         - ((u + w - 2 * z) - 2 * step * (drawn_square + w)),
     )
     yield nonnegative("so u + a >= 2 z^2", 2 * step * (drawn_square + w))
     total = u + w**2
-    yield zero("Minkowski, a <= (w + z)^2: u + a <= E + 2 w z + z^2 with E = u + w^2",
+    yield identity("Minkowski, a <= (w + z)^2: u + a <= E + 2 w z + z^2 with E = u + w^2",
                u + (w + z) ** 2 - (total + 2 * w * z + z**2))  # fmt: skip
     yield nonnegative("and w <= sqrt(E)", total - w**2)
     y, m = symbols("y m", nonnegative=True)
     least = sqrt(2) - 1
-    yield zero("y^2 + 2 y >= 1 for y = sqrt(E)/z, with equality at sqrt 2 - 1", least**2 + 2 * least - 1)
+    yield identity("y^2 + 2 y >= 1 for y = sqrt(E)/z, with equality at sqrt 2 - 1", least**2 + 2 * least - 1)
     yield nonnegative("and y^2 + 2y grows with y", (y + m) ** 2 + 2 * (y + m) - y**2 - 2 * y)
     yield nonnegative(
         "the constant of the bound is at least 1/(sqrt 2 - 1)^2",
         sympy.expand(claim.bound.rhs / average_symbol - (3 + 2 * sqrt(2))),
     )
-    yield zero("which is 3 + 2 sqrt 2", (3 + 2 * sqrt(2)) * least**2 - 1)
+    yield identity("which is 3 + 2 sqrt 2", (3 + 2 * sqrt(2)) * least**2 - 1)
 
 
 @checks(

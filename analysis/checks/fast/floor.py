@@ -9,18 +9,18 @@ import sympy
 from sympy import Rational, symbols
 
 from analysis.checks import CheckBook, Depth, Mutant, mutate, put, times, without
-from analysis.checks.amplified.certificates import (
-    Shown,
-    at_most_one,
-    chain,
-    confirmed,
-    joined,
-    nonnegative,
-    zero,
-)
 from analysis.checks.amplified.points import drawn, held_at
 from analysis.checks.amplified.waves import Waves
 from analysis.checks.amplified.weighting import centred
+from analysis.checks.certificates import (
+    Fact,
+    at_most_one,
+    chain,
+    confirmed,
+    identity,
+    joined,
+    nonnegative,
+)
 from analysis.checks.fast.averages import root
 from analysis.checks.fast.family import AWAY, Family, average_square
 from analysis.checks.fast.proof import drift, number_of, sizes, squares
@@ -197,10 +197,10 @@ def any_schedule_needs(most: Any) -> tuple[Any, Any]:
     return bound / kept, kept
 
 
-def _chain_a(claim: Claim) -> Iterator[Shown]:
+def _chain_a(claim: Claim) -> Iterator[Fact]:
     assert claim.bound is not None
     most = step_of(claim)
-    yield Shown("L K eta <= 1/2: |H|^2 drops out", bool(most <= Rational(1, 2)))
+    yield Fact("L K eta <= 1/2: |H|^2 drops out", bool(most <= Rational(1, 2)))
     yield from squares()
     yield from drift(most)
     needed, kept = any_schedule_needs(most)
@@ -208,16 +208,16 @@ def _chain_a(claim: Claim) -> Iterator[Shown]:
     yield nonnegative("the bound covers the chain", claim.bound.rhs - needed, {q: at_most_one(), **sizes()})
 
 
-def _coin_steps(most: Any) -> Iterator[Shown]:
-    yield Shown("L K eta <= 1/2: |H|^2 drops out", bool(most <= Rational(1, 2)))
+def _coin_steps(most: Any) -> Iterator[Fact]:
+    yield Fact("L K eta <= 1/2: |H|^2 drops out", bool(most <= Rational(1, 2)))
     yield from squares()
     yield from drift(most)
     a, b, p = symbols("a b p", nonnegative=True)
-    yield zero(
+    yield identity(
         "q|a|^2 + (1-q)|b|^2 = |q a + (1-q) b|^2 + q(1-q)|a - b|^2",
         p * a**2 + (1 - p) * b**2 - (p * a + (1 - p) * b) ** 2 - p * (1 - p) * (a - b) ** 2,
     )
-    yield zero(
+    yield identity(
         "2 q tau + 8 q(1-q) <= 25/8: at tau = 1 short by 8(q - 5/8)^2",
         Rational(25, 8) - 2 * p - 8 * p * (1 - p) - 8 * (p - Rational(5, 8)) ** 2,
     )
@@ -239,7 +239,7 @@ def theta_of(weight: Any, step: Any) -> Any:
     return 30 * h**2 * ((1 + 1 / weight) / 2 + Rational(25, 8) * step)
 
 
-def _chain_b(claim: Claim) -> Iterator[Shown]:
+def _chain_b(claim: Claim) -> Iterator[Fact]:
     assert claim.bound is not None
     most = step_of(claim)
     yield from _coin_steps(most)
@@ -250,15 +250,15 @@ def _chain_b(claim: Claim) -> Iterator[Shown]:
     yield nonnegative("the bound covers the chain at alpha = 1", difference, {q: at_most_one(), **sizes()})
 
 
-def _chain_sharp(claim: Claim) -> Iterator[Shown]:
+def _chain_sharp(claim: Claim) -> Iterator[Fact]:
     assert claim.bound is not None
     yield from _coin_steps(step_of(claim))
     theta = theta_of(young_weight, h)
     stated = claim.conditions.get("theta")
     positive = stated is not None and sympy.expand(stated.gts - stated.lts - Rational(1, 2) + theta) == 0
-    yield Shown("1/2 - theta > 0", positive)
+    yield Fact("1/2 - theta > 0", positive)
     residual = claim.bound.rhs * (Rational(1, 2) - theta) - coins_need(young_weight, theta)
-    yield Shown("the bound is the chain's", _vanishes_somewhere(residual) and zero("", residual).holds)
+    yield Fact("the bound is the chain's", _vanishes_somewhere(residual) and identity("", residual).holds)
 
 
 def _vanishes_somewhere(residual: Any) -> bool:

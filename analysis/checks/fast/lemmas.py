@@ -8,7 +8,7 @@ from typing import Any
 from sympy import Dummy, symbols
 
 from analysis.checks import CheckBook, Depth, mutate, put, times
-from analysis.checks.amplified.certificates import chain, nonnegative, zero
+from analysis.checks.certificates import chain, identity, nonnegative
 from analysis.checks.tools import at
 from analysis.domains import Real, Whole
 from analysis.evidence import Evidence, Tally, conditional
@@ -45,7 +45,7 @@ def _perturbed(claim: Claim) -> Evidence:
     u, v = symbols("u v")  # y - x, z - x, along any direction
     d, rest = fast.lemma_distance, Dummy("rest", nonnegative=True)
     steps = [
-        zero(
+        identity(
             "(L/2)|v|^2 - (mu/2)|u|^2 + (mu/4)|u - v|^2 = ((L+mu)/2)|v|^2 - (mu/4)|u + v|^2, for each coordinate",
             L / 2 * v**2 - mu / 2 * u**2 + mu / 4 * (u - v) ** 2 - (L + mu) / 2 * v**2 + mu / 4 * (u + v) ** 2,
         ),

@@ -8,7 +8,7 @@ from typing import Any
 import sympy
 from sympy import Rational, exp, symbols
 
-from analysis.checks.amplified.certificates import Shown, more_than, nonnegative, zero
+from analysis.checks.certificates import Fact, identity, more_than, nonnegative
 from fltheory.ledger import Claim
 from fltheory.papers.fast import M, m, tau
 
@@ -28,30 +28,30 @@ def sizes() -> dict[Any, Any]:
     return {m: 1 + smaller, M: 1 + smaller + more}
 
 
-def squares() -> Iterator[Shown]:
+def squares() -> Iterator[Fact]:
     """The elementary steps, for vectors: products stand for inner products."""
     a, b, mean, spread, weight = symbols("a b mean spread weight", positive=True)
-    yield zero("<g, H> = (|g|^2 + |H|^2 - |g - H|^2)/2", a * b - (a**2 + b**2 - (a - b) ** 2) / 2)
-    yield zero(
+    yield identity("<g, H> = (|g|^2 + |H|^2 - |g - H|^2)/2", a * b - (a**2 + b**2 - (a - b) ** 2) / 2)
+    yield identity(
         "|a + b|^2 <= (1 + t)|a|^2 + (1 + 1/t)|b|^2, short by |t a - b|^2/t; with t = 1 it splits mean and noise",
         (1 + weight) * a**2 + (1 + 1 / weight) * b**2 - (a + b) ** 2 - (weight * a - b) ** 2 / weight,
     )
     total, sum_of_squares = M * mean, M * (spread + mean**2)
     second = (m * sum_of_squares / M + m * (m - 1) * (total**2 - sum_of_squares) / (M * (M - 1))) / m**2
-    yield zero("the mean of m of M has second moment |mean|^2 + tau V", second - mean**2 - tau * spread)
+    yield identity("the mean of m of M has second moment |mean|^2 + tau V", second - mean**2 - tau * spread)
     yield nonnegative("tau <= 1", 1 - tau, sizes())
 
 
-def drift(most: Any) -> Iterator[Shown]:
+def drift(most: Any) -> Iterator[Fact]:
     """E|x_k - x|^2 <= 5 K eta^2 sigma^2 + 30 K^2 eta^2 (sigma_G^2 + |g|^2) for every client, k < K, L K eta <= most.
 
     A local step multiplies |x_k - x|^2 by at most 1 + 1/(2K-1) + 6 h^2/K, h = L K eta, and adds eta^2 sigma^2 and
     6 K eta^2 (sigma_G^2 + |g|^2).
     """
-    yield Shown("L K eta <= 1/8", bool(most <= DRIFT))
+    yield Fact("L K eta <= 1/8", bool(most <= DRIFT))
     steps, x, y, z = (sympy.Dummy(name, positive=True) for name in "Kxyz")
-    yield zero("a step takes 1 + 1/(2K-1) and 2K, by |a + b|^2 as above", 1 + (2 * steps - 1) - 2 * steps)
-    yield zero(
+    yield identity("a step takes 1 + 1/(2K-1) and 2K, by |a + b|^2 as above", 1 + (2 * steps - 1) - 2 * steps)
+    yield identity(
         "|x + y + z|^2 <= 3(|x|^2 + |y|^2 + |z|^2), short by squares of differences",
         3 * (x**2 + y**2 + z**2) - (x + y + z) ** 2 - (x - y) ** 2 - (x - z) ** 2 - (y - z) ** 2,
     )

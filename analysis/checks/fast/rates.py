@@ -10,7 +10,7 @@ from typing import Any
 from sympy import Rational, sqrt
 
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times
-from analysis.checks.amplified.certificates import chain, zero
+from analysis.checks.certificates import chain, identity
 from analysis.checks.fast.family import Family
 from analysis.checks.fast.nonconvex import SCHEDULE, printed_sides
 from analysis.checks.tools import witnessed
@@ -70,9 +70,9 @@ def tuned_step_settles_at_a_floor(claim: Claim, depth: Depth) -> Evidence:
     c, printed = fast.step_constant, fast.thm1.bound.rhs
     stated = {"local_lr": claim.formulas["local_lr"], "large R": claim.formulas["large R"]}
     sound = [
-        zero("local_lr = c/sqrt(R K s)", stated["local_lr"] ** 2 * R * K * s - c**2),
-        zero("the second term is of lower order from R = (K/s)^3", (K / s) ** 3 - stated["large R"]),
-        zero("Theorem 1 with a square root for the step", _squared(printed) - _squared_tuned(c)),
+        identity("local_lr = c/sqrt(R K s)", stated["local_lr"] ** 2 * R * K * s - c**2),
+        identity("the second term is of lower order from R = (K/s)^3", (K / s) ** 3 - stated["large R"]),
+        identity("Theorem 1 with a square root for the step", _squared(printed) - _squared_tuned(c)),
     ]
     proof = chain(sound, "")
     if proof.verdict != "proved":
@@ -141,7 +141,7 @@ def rate_of_fedavg(claim: Claim, depth: Depth) -> Evidence:
 def special_cases(claim: Claim, depth: Depth) -> Evidence:
     """The rewriting; a run with identical clients; and large sigma_G with G_1 = 1, G_2 = G_3 = (1 + sigma_G)^2."""
     f = claim.formulas
-    rewriting = chain([zero("the threshold is rewritten correctly", f["threshold"] - f["rewritten"])], "")
+    rewriting = chain([identity("the threshold is rewritten correctly", f["threshold"] - f["rewritten"])], "")
     if rewriting.verdict != "proved":
         return rewriting
     # x^2/2 for every client, x_0 = 1, eta = 1/10: an arbitrary round at 1, then a snapshot at 9/10.

@@ -10,7 +10,7 @@ import sympy
 from sympy import Min, Rational, symbols
 
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times
-from analysis.checks.amplified.certificates import Shown, chain, nonnegative, zero
+from analysis.checks.certificates import Fact, chain, identity, nonnegative
 from analysis.evidence import Evidence
 from analysis.trials import exact_value
 from fltheory.ledger import Claim
@@ -37,7 +37,7 @@ def tangent_and_quadratic(claim: Claim, depth: Depth) -> Evidence:
     change = sympy.integrate(L * t * length**2, (t, 0, 1))
     excess = claim.formulas["excess"]
     steps = [
-        zero("integral of L t |y - x|^2 over t from 0 to 1 is (L/2)|y - x|^2", change - L * length**2 / 2),
+        identity("integral of L t |y - x|^2 over t from 0 to 1 is (L/2)|y - x|^2", change - L * length**2 / 2),
         nonnegative("the claim allows as much", excess * length**2 - change),
     ]
     # f(x) = |x| at x = -1/10, y = 1/10, with L = 1 as its Lipschitz constant.
@@ -51,26 +51,26 @@ def tangent_and_quadratic(claim: Claim, depth: Depth) -> Evidence:
 # ---- the displayed lines -------------------------------------------------------------------------------------------
 
 
-def _lines(claim: Claim) -> Iterator[Shown]:
+def _lines(claim: Claim) -> Iterator[Fact]:
     f = claim.formulas
     drift = 5 * K * eta**2 * (sigma**2 + 6 * K * sigma_G**2) + 30 * K**2 * eta**2 * gradient_here
     first = -K * eta / 2 * gradient_here
-    yield zero("(6) is the parallelogram identity with the drift bound",
+    yield identity("(6) is the parallelogram identity with the drift bound",
                f["(6)"] - (first - eta / (2 * K) * G1 + L**2 * eta * K / 2 * drift))  # fmt: skip
-    yield zero("(6) = (7)", f["(6)"] - f["(7)"])
+    yield identity("(6) = (7)", f["(6)"] - f["(7)"])
     kept = K * eta * (Rational(1, 2) - 15 * h**2) * gradient_here
     second = L * eta**2 * G3 + L * K * eta**2 * sigma**2 / m
-    yield zero("(7) with (8) is (12), besides the kept share of |grad F|^2",
+    yield identity("(7) with (8) is (12), besides the kept share of |grad F|^2",
                f["(7)"] + second + decrease - (f["(12)"] - kept))  # fmt: skip
-    yield zero("4/(K eta) times (12) is (13)", 4 / (K * eta) * f["(12)"] - f["(13)"])
-    yield zero("(16) is Young's inequality with the drift bound", f["(16)"] - (2 * sigma_G**2 + 2 * L**2 * drift))
-    yield zero("(16) = (17)", f["(16)"] - f["(17)"])
-    yield zero("(15) with (17) is (18)", first - eta / (2 * K) * G2 + eta * K / 2 * f["(17)"] - f["(18)"])
+    yield identity("4/(K eta) times (12) is (13)", 4 / (K * eta) * f["(12)"] - f["(13)"])
+    yield identity("(16) is Young's inequality with the drift bound", f["(16)"] - (2 * sigma_G**2 + 2 * L**2 * drift))
+    yield identity("(16) = (17)", f["(16)"] - f["(17)"])
+    yield identity("(15) with (17) is (18)", first - eta / (2 * K) * G2 + eta * K / 2 * f["(17)"] - f["(18)"])
     kept = K * eta * (Rational(1, 2) - 30 * h**2) * gradient_here
     second = L * eta**2 * G2 + L * K * eta**2 * sigma**2 / n
-    yield zero("(18) with (19) is (22), besides the kept share of |grad F|^2",
+    yield identity("(18) with (19) is (22), besides the kept share of |grad F|^2",
                f["(18)"] + second + decrease - (f["(22)"] - kept))  # fmt: skip
-    yield zero("4/(K eta) times (22) is (23)", 4 / (K * eta) * f["(22)"] - f["(23)"])
+    yield identity("4/(K eta) times (22) is (23)", 4 / (K * eta) * f["(22)"] - f["(23)"])
 
 
 @checks(fast.thm1_a, mutants=[times(line, "11/10") for line in fast.thm1_a.formulas])
@@ -92,13 +92,13 @@ def caps_of_the_step(claim: Claim, depth: Depth) -> Evidence:
     """What keeps a quarter of |grad F|^2, and what the theorem asks for."""
     f = claim.formulas
     steps = [
-        zero("15 h^2 = 1/4", 15 * f["snapshot rounds"] ** 2 - Rational(1, 4)),
-        zero("30 h^2 = 1/4", 30 * f["arbitrary rounds"] ** 2 - Rational(1, 4)),
-        Shown("the first follows from h <= 1/8", bool(f["snapshot rounds"] ** 2 >= Rational(1, 64))),
+        identity("15 h^2 = 1/4", 15 * f["snapshot rounds"] ** 2 - Rational(1, 4)),
+        identity("30 h^2 = 1/4", 30 * f["arbitrary rounds"] ** 2 - Rational(1, 4)),
+        Fact("the first follows from h <= 1/8", bool(f["snapshot rounds"] ** 2 >= Rational(1, 64))),
     ]
     asked = {k: f["asked"].subs({m: k, n: k, q: Rational(1, 2)}) for k in (1, 2, 3)}
     needed = f["arbitrary rounds"]
-    steps.append(Shown("for m = n = 1 and 2 the theorem admits more, not for 3",
+    steps.append(Fact("for m = n = 1 and 2 the theorem admits more, not for 3",
                        bool(asked[1] > needed and asked[2] > needed > asked[3])))  # fmt: skip
     witness = {"m = n": 1, "L K eta": asked[1], "needed": needed, "30 h^2": 30 * asked[1] ** 2}
     summary = "Slip: (22) needs L K eta <= .0913, which the conditions do not imply for m = n = 1, 2."
@@ -114,7 +114,7 @@ def weighted_sums(claim: Claim, depth: Depth) -> Evidence:
     f, lines = claim.formulas, fast.thm1_a.formulas
     parts = {name: {line: _coefficient(lines[line], name) for line in ("(13)", "(23)")} for name in f}
     steps = [
-        zero(f"{name}: the shares add up", q * parts[name]["(13)"] + (1 - q) * parts[name]["(23)"] - f[name])
+        identity(f"{name}: the shares add up", q * parts[name]["(13)"] + (1 - q) * parts[name]["(23)"] - f[name])
         for name in f
     ]
     return chain(steps, "The constants of (13) and (23), weighted with q and 1 - q, are those of (24).")
@@ -142,9 +142,9 @@ def what_is_left_out(claim: Claim, depth: Depth) -> Evidence:
     point = {"smoothness": 1, "local_steps": 1, "snapshot_clients": 1, "arbitrary_clients": 1, "noise_std": 1}
     values = {name: exact_value(f[name], {**point, "snapshot_rate": F(1, 2), "local_lr": F(1, 8)}) for name in f}
     steps = [
-        zero("at the largest step s/(5 L K) both noise terms are exactly the one with 8 - 2q", most),
-        zero("the first term is that of thm1.c", f["kept"] - fast.thm1_c.formulas["noise, first order"] * sigma**2),
-        zero("the second too", f["left out"] - fast.thm1_c.formulas["noise, second order"] * sigma**2),
+        identity("at the largest step s/(5 L K) both noise terms are exactly the one with 8 - 2q", most),
+        identity("the first term is that of thm1.c", f["kept"] - fast.thm1_c.formulas["noise, first order"] * sigma**2),
+        identity("the second too", f["left out"] - fast.thm1_c.formulas["noise, second order"] * sigma**2),
     ]
     summary = "Slip: a positive term is left out (.2344 against .5 kept in an example); 8 - 2q covers it."
     return _slip(chain(steps, ""), summary, values)
@@ -183,7 +183,7 @@ def line_and_threshold(claim: Claim, depth: Depth) -> Evidence:
     line, threshold = claim.formulas["line"], claim.formulas["threshold"]
     shares = -q * G1 + 2 * h * q * G3 - (1 - q) * (1 - 2 * h) * G2 + 2 * K**2 * (1 - q) * sigma_G**2
     ones = {G1: 1, G2: 1, G3: 1, K: 1, L: 1, sigma_G: 1, eta: Rational(1, 10), R: 100}
-    steps = [zero("with shares q and 1 - q the threshold is the printed one", _threshold(shares) - threshold)]
+    steps = [identity("with shares q and 1 - q the threshold is the printed one", _threshold(shares) - threshold)]
     values = {"line as printed": _threshold(line.subs(ones)), "printed threshold": threshold.subs(ones)}
     if len(set(values.values())) == 1:
         return chain(steps, "The line gives the printed threshold.")
@@ -195,7 +195,7 @@ def line_and_threshold(claim: Claim, depth: Depth) -> Evidence:
 def quotient_and_derived(claim: Claim, depth: Depth) -> Evidence:
     """derived = (quotient - q) times the denominator; and a point where the denominator is negative."""
     f, (a, b) = claim.formulas, (fast.A, fast.B)
-    proof = chain([zero("derived = (quotient - q)(A + B)", f["derived"] - (f["quotient"] - q) * (a + b))], "")
+    proof = chain([identity("derived = (quotient - q)(A + B)", f["derived"] - (f["quotient"] - q) * (a + b))], "")
     if proof.verdict != "proved":
         return proof
     point = {G1: 1, G2: 4, G3: 1, K: 1, L: 1, eta: Rational(1, 100), sigma_G: Rational(1, 10), q: Rational(1, 2)}

@@ -11,7 +11,8 @@ import sympy
 from sympy import Symbol
 
 from analysis.checks import CheckBook, Depth, mutate, put, times
-from analysis.checks.fedamd.certificates import Fact, identity, proved, rhs
+from analysis.checks.certificates import Fact, identity, proved
+from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.searching import fails_only_without, right_side, tested, unbroken
 from analysis.checks.tools import at
 from analysis.domains import Domain, Real, Several

@@ -9,7 +9,8 @@ import sympy
 from sympy import Rational, sqrt
 
 from analysis.checks import CheckBook, Depth, times, without
-from analysis.checks.fedamd.certificates import Fact, chain, identity, nonnegative, rhs
+from analysis.checks.certificates import Fact, chain, identity, nonnegative
+from analysis.checks.fedamd.displacement import rhs
 from analysis.evidence import Evidence
 from fltheory.ledger import Claim
 from fltheory.papers import fedamd

@@ -7,17 +7,9 @@ from fractions import Fraction as F
 import sympy
 
 from analysis.checks import CheckBook, Depth, mutate, times, without
-from analysis.checks.fedamd.certificates import (
-    Fact,
-    below_one,
-    error_factor,
-    identity,
-    limit_of,
-    nonnegative,
-    proved,
-    rhs,
-)
-from analysis.checks.fedamd.certificates import at_most as no_more
+from analysis.checks.certificates import Fact, below_one, identity, limit_of, nonnegative, proved
+from analysis.checks.certificates import at_most as no_more
+from analysis.checks.fedamd.displacement import error_factor, rhs
 from analysis.checks.fedamd.rounds import SPACE, Round, some_rounds
 from analysis.checks.fedamd.searching import right_side, tested
 from analysis.domains import Real

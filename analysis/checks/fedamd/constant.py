@@ -9,8 +9,9 @@ import sympy
 from sympy import sqrt
 
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without
+from analysis.checks.certificates import Fact, at_most, identity, proved
 from analysis.checks.fedamd import runs
-from analysis.checks.fedamd.certificates import Fact, at_most, identity, proved, rhs
+from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.runs import SPACE, Run
 from analysis.checks.fedamd.searching import right_side, tested, unbroken
 from analysis.checks.tools import witnessed

@@ -8,7 +8,8 @@ from typing import Any
 import sympy
 
 from analysis.checks import CheckBook, Depth, plus, times
-from analysis.checks.fedamd.certificates import chain, identity, rhs
+from analysis.checks.certificates import chain, identity
+from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.searching import right_side
 from analysis.evidence import Evidence, Tally, conditional
 from fltheory.ledger import Claim

@@ -8,8 +8,9 @@ from typing import Any
 import sympy
 
 from analysis.checks import CheckBook, Depth, mutate, put, times
-from analysis.checks.fedamd.certificates import Fact, at_most, displacement, identity, limit_of, proved, rhs, upper
+from analysis.checks.certificates import Fact, at_most, identity, limit_of, proved
 from analysis.checks.fedamd.cycles import Cycles
+from analysis.checks.fedamd.displacement import displacement, rhs, upper
 from analysis.checks.fedamd.miners import Miner, averaged
 from analysis.checks.fedamd.searching import noise_of, right_side, tested
 from analysis.checks.tools import witnessed

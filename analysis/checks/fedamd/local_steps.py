@@ -10,16 +10,8 @@ import sympy
 from sympy import Rational
 
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without
-from analysis.checks.fedamd.certificates import (
-    Fact,
-    at_most,
-    error_factor,
-    identity,
-    nonnegative,
-    proved,
-    rhs,
-    upper,
-)
+from analysis.checks.certificates import Fact, at_most, identity, nonnegative, proved
+from analysis.checks.fedamd.displacement import error_factor, rhs, upper
 from analysis.checks.fedamd.miners import Miner
 from analysis.checks.fedamd.searching import right_side, tested
 from analysis.domains import Domain, Real, Whole

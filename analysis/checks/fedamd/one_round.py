@@ -7,7 +7,8 @@ from fractions import Fraction as F
 import sympy
 
 from analysis.checks import CheckBook, Depth, mutate, put, times
-from analysis.checks.fedamd.certificates import below_one, chain, identity, nonnegative, proved, rhs
+from analysis.checks.certificates import below_one, chain, identity, nonnegative, proved
+from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.rounds import ALONE, READINGS, SPACE, UNEQUAL, Round, some_rounds, theorem48_step
 from analysis.checks.fedamd.searching import fails_only_without, right_side, tested
 from analysis.domains import Choice

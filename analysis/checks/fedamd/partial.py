@@ -10,8 +10,9 @@ import sympy
 from sympy import Rational
 
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without
+from analysis.checks.certificates import Fact, at_most, chain, identity, more_than, nonnegative, proved
 from analysis.checks.fedamd import runs
-from analysis.checks.fedamd.certificates import Fact, at_most, chain, identity, more_than, nonnegative, proved, rhs
+from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.moments import accumulating, after
 from analysis.checks.fedamd.runs import Run
 from analysis.checks.fedamd.searching import right_side, tested, unbroken

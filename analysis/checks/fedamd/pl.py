@@ -10,17 +10,10 @@ import sympy
 from sympy import Rational
 
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without
+from analysis.checks.certificates import Fact, at_most, chain, identity, nonnegative, proved
 from analysis.checks.fedamd import runs
-from analysis.checks.fedamd.certificates import (
-    Fact,
-    at_most,
-    chain,
-    identity,
-    nonnegative,
-    proved,
-    rhs,
-)
 from analysis.checks.fedamd.constant import step_factor
+from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.moments import Quadratics, after
 from analysis.checks.fedamd.runs import SPACE, Run
 from analysis.checks.fedamd.searching import fails_only_without, right_side, tested

@@ -7,7 +7,7 @@ from fractions import Fraction as F
 from typing import Any
 
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times
-from analysis.checks.fedamd.certificates import more_than, nonnegative
+from analysis.checks.certificates import more_than, nonnegative
 from analysis.checks.tools import witnessed
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence, Tally

@@ -9,8 +9,8 @@ import sympy
 from sympy import sqrt
 
 from analysis.checks import CheckBook, Depth, mutate, plus, times, without
+from analysis.checks.certificates import Fact, at_most, chain, identity, nonnegative, proved
 from analysis.checks.fedamd import runs
-from analysis.checks.fedamd.certificates import Fact, at_most, chain, identity, nonnegative, proved
 from analysis.checks.fedamd.runs import SPACE, Run
 from analysis.checks.fedamd.searching import right_side, tested, unbroken
 from analysis.domains import Domain, Real

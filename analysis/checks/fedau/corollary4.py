@@ -14,7 +14,7 @@ from sympy import Rational, Symbol
 
 from analysis.checks import CheckBook, Depth, mutate, put, times
 from analysis.checks import histories as h
-from analysis.checks.fedau.certificates import Fact, identity, nonnegative
+from analysis.checks.certificates import Fact, identity, nonnegative
 from analysis.checks.fedau.cutoff import cutoff_at
 from analysis.checks.tools import SLACK, at, rational_sample
 from analysis.evidence import Evidence, Tally, algebra, conditional

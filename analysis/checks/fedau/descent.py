@@ -9,7 +9,8 @@ import sympy
 from sympy import Rational, Symbol
 
 from analysis.checks import CheckBook, Depth, put, times, without
-from analysis.checks.fedau.certificates import Fact, at_points, identity, limit_of, nonnegative, proved
+from analysis.checks.certificates import Fact, identity, limit_of, nonnegative, proved
+from analysis.checks.fedau.at_points import at_points
 from analysis.checks.fedau.quadratics import Run, cyclic
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence

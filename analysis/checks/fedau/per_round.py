@@ -11,7 +11,7 @@ from sympy import Rational
 
 from analysis.checks import CheckBook, Depth, mutate, put, times
 from analysis.checks import histories as h
-from analysis.checks.fedau.certificates import at_points
+from analysis.checks.fedau.at_points import at_points
 from analysis.checks.tools import SLACK
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence, Tally, conditional

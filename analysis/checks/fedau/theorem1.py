@@ -8,7 +8,7 @@ import sympy
 from sympy import Rational
 
 from analysis.checks import CheckBook, Depth, put, times, without
-from analysis.checks.fedau.certificates import Fact, limit_of, nonnegative
+from analysis.checks.certificates import Fact, limit_of, nonnegative
 from analysis.checks.fedau.quadratics import Run, cyclic
 from analysis.domains import Real, Several, Whole
 from analysis.evidence import Evidence

@@ -10,7 +10,8 @@ import sympy
 from sympy import Rational
 
 from analysis.checks import CheckBook, Depth, put, times, without
-from analysis.checks.fedau.certificates import Fact, at_points, limit_of, nonnegative, proved
+from analysis.checks.certificates import Fact, limit_of, nonnegative, proved
+from analysis.checks.fedau.at_points import at_points
 from analysis.checks.fedau.quadratics import Run, cyclic
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence

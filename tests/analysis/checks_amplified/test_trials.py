@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import sympy
 
-from analysis.checks.amplified.certificates import nonnegative, weighted_sum, zero
 from analysis.checks.amplified.chances import average_exceeds, coin_exceeds, exceeds
 from analysis.checks.amplified.theorem import average_quadratics, average_waves, noiseless_waves
+from analysis.checks.certificates import identity, nonnegative, weighted_sum
 from analysis.trials import judge
 from fltheory.papers import amplified
 from fltheory.papers.amplified import beta, delta, gap, nu, sigma
@@ -57,7 +57,7 @@ def test_certificates_refuse_what_is_false() -> None:
     assert nonnegative("", (a + 1) ** 2 - 2 * a).holds
     assert not nonnegative("", a - 1).holds
     assert not nonnegative("", sympy.log(a) + 1).holds
-    assert not zero("", (a + m) ** 2 - a**2 - m**2).holds
+    assert not identity("", (a + m) ** 2 - a**2 - m**2).holds
     assert weighted_sum((a - m) ** 2, a, {0: 1, 1: m, 2: 5}) == 5 - m**2
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sympy
 
-from analysis.checks.fedau.certificates import Fact, identity, limit_of, nonnegative, proved
+from analysis.checks.certificates import Fact, identity, limit_of, nonnegative, proved
 from analysis.evidence import Evidence
 from fltheory.papers import fedau
 from fltheory.papers.fedau import I, L

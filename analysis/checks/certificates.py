@@ -1,8 +1,9 @@
-"""Certificates that a computer can check: identities, and inequalities whose difference has no negative coefficient.
+"""Proofs as chains of machine-checked facts: identities, and inequalities without a negative coefficient.
 
 An inequality between quantities of known ranges is brought to rational functions of symbols that may take any
 nonnegative value (N >= 2 becomes N = 2 + m, rho <= 1 becomes rho = 1/(1 + r)); if then numerator and denominator have
-nonnegative coefficients only, it is true.
+nonnegative coefficients only, it is true. A chain that does not reach a statement says nothing against it; only a
+violation does, so a proof is reported together with points at which the statement was put to the test.
 """
 
 from __future__ import annotations
@@ -16,31 +17,39 @@ from sympy import Dummy
 
 from analysis.evidence import Evidence
 from fltheory.distributions.symbolic import Step
+from fltheory.ledger import Claim
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A statement, and whether its certificate holds."""
+class Fact:
+    """A step of a proof in words, and whether it was certified."""
 
     statement: str
     holds: bool
 
 
-def zero(statement: str, residual: Any) -> Shown:
-    """An identity: the residual, rational in its symbols, cancels to 0."""
-    return Shown(statement, Step(statement, sympy.expand(sympy.sympify(residual))).holds)
+def identity(statement: str, residual: Any) -> Fact:
+    """`residual` is identically zero: it cancels, or simplifies, to 0."""
+    expanded = sympy.expand(sympy.sympify(residual))
+    return Fact(statement, Step(statement, expanded).holds or sympy.simplify(expanded) == 0)
 
 
-def nonnegative(statement: str, difference: Any, where: Mapping[Any, Any] | None = None) -> Shown:
+def at_most(statement: str, left: Any, right: Any) -> Fact:
+    """left <= right for two exact numbers, compared by sympy to as many digits as it takes."""
+    difference = sympy.sympify(right) - sympy.sympify(left)
+    return Fact(statement, bool(difference.is_number and (difference == 0 or difference.evalf(30) > 0)))
+
+
+def nonnegative(statement: str, difference: Any, where: Mapping[Any, Any] | None = None) -> Fact:
     """An inequality: after the substitutions of `where` the difference is a ratio of polynomials of one sign."""
-    return Shown(statement, _one_sign(sympy.sympify(difference).subs(dict(where or {}), simultaneous=True)))
+    return Fact(statement, _one_sign(sympy.sympify(difference).subs(dict(where or {}), simultaneous=True)))
 
 
 def _one_sign(expression: Any) -> bool:
     try:
         numerator, denominator = sympy.fraction(sympy.cancel(sympy.together(sympy.powdenest(expression, force=True))))
         return bool(numerator == 0 or _signs(numerator) * _signs(denominator) > 0)
-    except sympy.PolynomialError:  # not a rational function: nothing is shown
+    except sympy.PolynomialError:  # not a rational function: nothing is certified
         return False
 
 
@@ -63,20 +72,51 @@ def at_most_one() -> Any:
     return 1 / (1 + Dummy("r", nonnegative=True))
 
 
+def below_one() -> Any:
+    """Any number in [0, 1)."""
+    r = Dummy("r", nonnegative=True)
+    return r / (1 + r)
+
+
+def limit_of(claim: Claim, name: str, product: Any) -> Any:
+    """The number that a condition "left <= right" leaves for left * product; infinity without the condition."""
+    if name not in claim.conditions:
+        return sympy.oo
+    condition: Any = claim.conditions[name]
+    return sympy.simplify(condition.rhs * product)
+
+
 def weighted_sum(expression: Any, variable: Any, sums: Mapping[int, Any]) -> Any:
     """sum_n q_n expression(a_n) for a polynomial in `variable`, given sum_n q_n a_n^k as sums[k]: linearity."""
     powers = sympy.Poly(sympy.expand(expression), variable).all_coeffs()[::-1]
     return sum(coefficient * sums[power] for power, coefficient in enumerate(powers))
 
 
-def chain(steps: Iterable[Shown], summary: str) -> Evidence:
+def chain(steps: Iterable[Fact], summary: str) -> Evidence:
     """`proved` if every step holds, else `not checked` with the first that does not."""
     done: list[str] = []
     for step in steps:
         if not step.holds:
-            return Evidence("not checked", "algebra", f"not shown: {step.statement}", cases=len(done))
+            return Evidence("not checked", "algebra", f"not certified: {step.statement}", cases=len(done))
         done.append(step.statement)
     return Evidence("proved", "algebra", summary, "; ".join(done), len(done))
+
+
+def proved(facts: Iterable[Fact], points: Evidence, summary: str) -> Evidence:
+    """`proved` if every fact is certified and no point violates the claim; what fails otherwise, worst first."""
+    if points.verdict != "exact":
+        return points
+    found = chain(facts, summary)
+    if found.verdict != "proved":
+        return replace(points, verdict="not checked", summary=f"The proof does not reach it: {found.summary}")
+    return Evidence(
+        "proved",
+        "algebra and exact points",
+        f"{summary} {points.summary}",
+        f"all parameters that the conditions admit. Steps: {found.domain}. Points: {points.domain}",
+        found.cases + points.cases,
+        points.largest,
+    )
 
 
 def confirmed(proof: Evidence, numbers: Evidence) -> Evidence:
