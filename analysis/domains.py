@@ -111,7 +111,9 @@ class Real:
         return float(min(max(value, float(self.low)), float(self.high)))
 
     def contains(self, value: Any) -> bool:
-        return isinstance(value, int | Fraction | float) and self.low <= Fraction(value) <= self.high
+        if isinstance(value, float):  # as the ends round: 1e-6 is a little less than 1/1000000
+            return float(self.low) <= value <= float(self.high)
+        return isinstance(value, int | Fraction) and self.low <= value <= self.high
 
     def exact(self, value: float) -> Fraction:
         near = Fraction(value).limit_denominator(10**6)
@@ -178,7 +180,7 @@ class Several:
         return f"{self.least} to {self.most} values, each {self.of}"
 
     def draw(self, rng: np.random.Generator) -> tuple[Any, ...]:
-        return tuple(self.of.draw(rng) for _ in range(int(rng.integers(self.least, self.most + 1))))
+        return tuple(self.of.draw(rng) for _ in range(Whole(self.least, self.most).draw(rng)))
 
     def near(self, value: Sequence[Any], rng: np.random.Generator) -> tuple[Any, ...]:
         values = list(value)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times
-from analysis.checks.amplified.points import drawn, held_at, value_of
 from analysis.checks.amplified.weighting import EMPHASIS, MASKS, one, root, schedule
+from analysis.checks.points import drawn, held_at, value_of
 from analysis.checks.tools import at
 from analysis.domains import Real, Several, Whole
 from analysis.evidence import Evidence, Tally, conditional

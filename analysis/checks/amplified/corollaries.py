@@ -15,11 +15,11 @@ import sympy
 from sympy import Dummy, Min, Rational
 
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without
-from analysis.checks.amplified.points import drawn, held_at, value_of
 from analysis.checks.amplified.runs import least_error
 from analysis.checks.amplified.theorem import RUN, known_constants, share_of
 from analysis.checks.amplified.weighting import MOST_CLIENTS, centred, divergences, one, root, schedule
 from analysis.checks.certificates import Fact, at_most_one, chain, confirmed, identity, more_than, nonnegative
+from analysis.checks.points import drawn, held_at, value_of
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, right_side

@@ -10,7 +10,6 @@ import sympy
 from sympy import Integer, Rational, symbols
 
 from analysis.checks import CheckBook, Depth, plus, put, times
-from analysis.checks.amplified.points import drawn, held_at
 from analysis.checks.amplified.weighting import EMPHASIS, MASKS, SLOPES, centred, divergences, one, root, schedule
 from analysis.checks.certificates import (
     Fact,
@@ -21,7 +20,7 @@ from analysis.checks.certificates import (
     nonnegative,
     weighted_sum,
 )  # fmt: skip
-from analysis.checks.tools import witnessed
+from analysis.checks.points import drawn, held_at, witnessed
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, exact_value, right_side

@@ -10,10 +10,9 @@ from sympy import Dummy, Rational, log, symbols
 
 from analysis.checks import CheckBook, Depth, put, times
 from analysis.checks.amplified.chances import average_exceeds
-from analysis.checks.amplified.points import drawn, held_at, value_of
 from analysis.checks.amplified.tails import FAILURE, ONE_HOT, ONE_INTERVAL, POINTS, fewest_clients, tail
 from analysis.checks.certificates import chain, confirmed, identity, more_than, nonnegative
-from analysis.checks.tools import witnessed
+from analysis.checks.points import drawn, held_at, value_of, witnessed
 from analysis.domains import Choice, Domain, Whole
 from analysis.evidence import Evidence, Tally, conditional
 from analysis.trials import Point, Sides, right_side

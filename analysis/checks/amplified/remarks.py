@@ -12,8 +12,8 @@ import sympy
 from sympy import Dummy, Rational, Symbol, log, sqrt
 
 from analysis.checks import CheckBook, Depth, plus, put, times
-from analysis.checks.amplified.points import value_of
 from analysis.checks.certificates import Fact, chain, identity, nonnegative
+from analysis.checks.points import value_of
 from analysis.evidence import Evidence, Tally
 from fltheory.ledger import Claim
 from fltheory.papers import amplified

@@ -12,9 +12,9 @@ from sympy import Dummy, Rational
 
 from analysis.checks import CheckBook, Depth, put, times
 from analysis.checks.amplified.chances import correlations, mean_square_of_average, normalised, shifts
-from analysis.checks.amplified.points import drawn, held_at
 from analysis.checks.amplified.weighting import EMPHASIS, MASKS, centred, one, root, schedule
 from analysis.checks.certificates import chain, confirmed, identity, nonnegative
+from analysis.checks.points import drawn, held_at
 from analysis.checks.tools import SLACK
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence, Tally, conditional
@@ -233,7 +233,8 @@ def _exchangeable_points() -> Iterator[Point]:
     for slopes in ((F(1), F(-1)), (F(2), F(-1), F(1, 2)), (F(1), F(1), F(-1), F(-1)), (F(3), F(0), F(1, 3), F(-2))):
         for base in ((1, 0, 0, 0), (1, 1, 0, 0), (1, 1, 1, 0), (3, 2, 1, 0), (5, 1, 1, 1)):
             for length in (1, 7):
-                yield {"slopes": slopes, "base": tuple(F(w) for w in base[: len(slopes)]), "interval": length}
+                weights = tuple(F(w, max(base)) for w in base[: len(slopes)])
+                yield {"slopes": slopes, "base": weights, "interval": length}
 
 
 @checks(

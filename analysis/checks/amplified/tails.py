@@ -14,7 +14,6 @@ from sympy import Dummy, Rational, log, symbols
 
 from analysis.checks import CheckBook, Depth, put, times
 from analysis.checks.amplified.chances import coin_exceeds, exceeds, normalised, shifts
-from analysis.checks.amplified.points import drawn, held_at, value_of
 from analysis.checks.amplified.weighting import centred, root
 from analysis.checks.certificates import (
     Fact,
@@ -25,6 +24,7 @@ from analysis.checks.certificates import (
     nonnegative,
     weighted_sum,
 )
+from analysis.checks.points import drawn, held_at, value_of
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, right_side

@@ -14,7 +14,6 @@ import sympy
 from sympy import Dummy, Rational, exp, symbols
 
 from analysis.checks import CheckBook, Depth, mutate, put, times, without
-from analysis.checks.amplified.points import drawn, held_at
 from analysis.checks.amplified.runs import quadratic_run
 from analysis.checks.amplified.waves import Waves
 from analysis.checks.amplified.weighting import (
@@ -39,6 +38,7 @@ from analysis.checks.certificates import (
     nonnegative,
     weighted_sum,
 )
+from analysis.checks.points import drawn, held_at
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, Trial, right_side

@@ -11,11 +11,11 @@ import sympy
 from sympy import Rational, sqrt, symbols
 
 from analysis.checks import CheckBook, Depth, mutate, put, times, without
-from analysis.checks.amplified.points import drawn, held_at
 from analysis.checks.certificates import Fact, at_most_one, chain, confirmed, identity, nonnegative
 from analysis.checks.fast.family import Family, average_square, centre, periodic
 from analysis.checks.fast.nonconvex import SCHEDULE, family_constants, largest_step, shares
 from analysis.checks.fast.proof import drift, number_of, squares
+from analysis.checks.points import drawn, held_at
 from analysis.domains import Real, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, Trial, exact_number, fraction, right_side

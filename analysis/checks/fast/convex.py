@@ -14,8 +14,8 @@ from typing import Any
 import sympy
 
 from analysis.checks import CheckBook, Depth, Mutant, mutate, put, times, without
-from analysis.checks.amplified.points import drawn, held_at
-from analysis.checks.tools import rational_sample, witnessed
+from analysis.checks.points import drawn, held_at, witnessed
+from analysis.checks.tools import rational_sample
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence, algebra
 from analysis.falsify import searched

@@ -9,7 +9,6 @@ import sympy
 from sympy import Rational, symbols
 
 from analysis.checks import CheckBook, Depth, Mutant, mutate, put, times, without
-from analysis.checks.amplified.points import drawn, held_at
 from analysis.checks.amplified.waves import Waves
 from analysis.checks.amplified.weighting import centred
 from analysis.checks.certificates import (
@@ -24,6 +23,7 @@ from analysis.checks.certificates import (
 from analysis.checks.fast.averages import root
 from analysis.checks.fast.family import AWAY, Family, average_square
 from analysis.checks.fast.proof import drift, number_of, sizes, squares
+from analysis.checks.points import drawn, held_at
 from analysis.domains import Choice, Domain, Real, Several, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, Trial, right_side

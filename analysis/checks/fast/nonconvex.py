@@ -13,7 +13,7 @@ from typing import Any
 
 from analysis.checks import CheckBook, Depth, mutate, times
 from analysis.checks.fast.family import AWAY, Family, Target, centre, periodic, short
-from analysis.checks.tools import witnessed
+from analysis.checks.points import witnessed
 from analysis.domains import Choice, Domain, Real, Several, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, right_side

@@ -13,7 +13,7 @@ from analysis.checks import CheckBook, Depth, mutate, plus, put, times
 from analysis.checks.certificates import chain, identity
 from analysis.checks.fast.family import Family
 from analysis.checks.fast.nonconvex import SCHEDULE, printed_sides
-from analysis.checks.tools import witnessed
+from analysis.checks.points import witnessed
 from analysis.domains import Choice
 from analysis.evidence import Evidence, Tally
 from analysis.trials import Point, Sides, exact_number, exact_value, fraction, right_side

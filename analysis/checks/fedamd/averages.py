@@ -13,11 +13,12 @@ from sympy import Symbol
 from analysis.checks import CheckBook, Depth, mutate, put, times
 from analysis.checks.certificates import Fact, identity, proved
 from analysis.checks.fedamd.displacement import rhs
-from analysis.checks.fedamd.searching import fails_only_without, right_side, tested, unbroken
+from analysis.checks.fedamd.searching import fails_only_without, unbroken
+from analysis.checks.points import held_at
 from analysis.checks.tools import at
 from analysis.domains import Domain, Real, Several
 from analysis.evidence import Evidence, Tally
-from analysis.trials import Point, Sides
+from analysis.trials import Point, Sides, right_side
 from fltheory.errors import InputError
 from fltheory.ledger import Claim
 from fltheory.papers import fedamd
@@ -119,8 +120,8 @@ def chosen_are_counted(claim: Claim, depth: Depth) -> Evidence:
     means = _means(claim, points)
     if means.witness:
         return means.evidence("exact", "enumeration", "", domain="")
-    return tested(
-        average_over_the_chosen, claim, points, "The mean is as claimed, the second moment never larger",
+    return held_at(
+        average_over_the_chosen, claim, points, summary="The mean is as claimed, the second moment never larger",
         domain="1 to 5 values",
     )  # fmt: skip
 
@@ -165,7 +166,9 @@ def square_of_a_sum(claim: Claim, depth: Depth) -> Evidence:
         for shift in ((0,), (1, 2), (0, 0, 0), (1, -1, F(1, 2)), (0,) * 5)
         for sign in (1, F(1, 2))
     ]
-    found = tested(two_equally_likely_vectors, claim, points, "Attained by a common sign", domain="1 to 5 numbers")
+    found = held_at(
+        two_equally_likely_vectors, claim, points, summary="Attained by a common sign", domain="1 to 5 numbers"
+    )
     mean, square = Symbol("mean", real=True), Symbol("square", nonnegative=True)  # of the deviations of one outcome
     facts = [
         identity(
@@ -251,7 +254,7 @@ def descent_with_two_steps(claim: Claim, depth: Depth) -> Evidence:
         for h in (1, F(-1, 2)) for g, d in ((1, 1), (-1, 2), (0, 1), (2, F(1, 3)))
         for s, o in ((F(1, 2), 1), (2, F(1, 3)))
     ]  # fmt: skip
-    found = tested(step_on_a_quadratic, claim, points, "Attained at curvature L", domain="quadratics")
+    found = held_at(step_on_a_quadratic, claim, points, summary="Attained at curvature L", domain="quadratics")
     g, d, inner = sympy.symbols("g d inner", real=True)  # |grad|, |direction|, their inner product
     step, other = fedamd.step, fedamd.other_step
     claimed = rhs(claim).subs(

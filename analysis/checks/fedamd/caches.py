@@ -11,10 +11,10 @@ from analysis.checks.certificates import Fact, below_one, identity, limit_of, no
 from analysis.checks.certificates import at_most as no_more
 from analysis.checks.fedamd.displacement import error_factor, rhs
 from analysis.checks.fedamd.rounds import SPACE, Round, some_rounds
-from analysis.checks.fedamd.searching import right_side, tested
+from analysis.checks.points import held_at
 from analysis.domains import Real
 from analysis.evidence import Evidence
-from analysis.trials import Point, Sides
+from analysis.trials import Point, Sides, right_side
 from fltheory.ledger import Claim
 from fltheory.papers import fedamd
 
@@ -69,7 +69,9 @@ def _with_splits(depth: Depth) -> list[Point]:
 )
 def error_in_two_parts(claim: Claim, depth: Depth) -> Evidence:
     """Noises of different anchor rounds and clients are uncorrelated given the schedule; then Young's inequality."""
-    points = tested(noise_and_staleness, claim, _with_splits(depth), "No violation on quadratics", domain="t <= 6")
+    points = held_at(
+        noise_and_staleness, claim, _with_splits(depth), summary="No violation on quadratics", domain="t <= 6"
+    )
     noise, stale, r = sympy.symbols("noise stale r", positive=True)  # root mean squares
     bound = rhs(claim).subs({fedamd.cache_staleness: stale**2, fedamd.tuned_staleness: r})
     bound = bound.subs(fedamd.subsampled, noise**2 * fedamd.M * fedamd.b / fedamd.sigma**2)
@@ -93,7 +95,9 @@ def error_in_two_parts(claim: Claim, depth: Depth) -> Evidence:
 )
 def staleness_recursion(claim: Claim, depth: Depth) -> Evidence:
     """A client that refreshes starts anew, one that does not is off by Young's inequality."""
-    points = tested(staleness_of_a_round, claim, _two_clients(depth), "No violation on quadratics", domain="t <= 6")
+    points = held_at(
+        staleness_of_a_round, claim, _two_clients(depth), summary="No violation on quadratics", domain="t <= 6"
+    )
     q = sympy.Symbol("q", positive=True)
     bound = rhs(claim).subs(fedamd.p, q * fedamd.M / fedamd.A)
     of_stale = sympy.simplify(bound.coeff(fedamd.cache_staleness))
@@ -122,8 +126,8 @@ def staleness_recursion(claim: Claim, depth: Depth) -> Evidence:
 )
 def descent_at_any_global_step(claim: Claim, depth: Depth) -> Evidence:
     """Lemma B.3 where there are miners, Lemma B.1 over who they are, and the displacement of a miner."""
-    points = tested(
-        descent_with_the_true_error, claim, some_rounds(depth), "No violation on quadratics", domain="t <= 6"
+    points = held_at(
+        descent_with_the_true_error, claim, some_rounds(depth), summary="No violation on quadratics", domain="t <= 6"
     )
     move, noise = limit_of(claim, "local step", fedamd.K * fedamd.L), sympy.oo
     if "local step and noise" in claim.conditions:

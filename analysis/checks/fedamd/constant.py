@@ -13,11 +13,11 @@ from analysis.checks.certificates import Fact, at_most, identity, proved
 from analysis.checks.fedamd import runs
 from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.runs import SPACE, Run
-from analysis.checks.fedamd.searching import right_side, tested, unbroken
-from analysis.checks.tools import witnessed
+from analysis.checks.fedamd.searching import unbroken
+from analysis.checks.points import held_at, witnessed
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence
-from analysis.trials import Point, Sides, exact_value
+from analysis.trials import Point, Sides, exact_value, right_side
 from fltheory.ledger import Claim
 from fltheory.papers import fedamd
 from fltheory.papers.fedamd import T, anchor_noise, eta, gap, moving, spread
@@ -78,8 +78,8 @@ NO_NOISE = mutate("bound", "no noise", lambda e: e.subs(fedamd.subsampled, 0))
 @checks(fedamd.thm48, mutants=[NO_GAP, NO_NOISE, times("bound", F(1, 20))])
 def at_the_printed_step(claim: Claim, depth: Depth) -> Evidence:
     """Declared points at the largest step."""
-    return tested(
-        runs_on_quadratics, claim, runs.points(depth, _step(2)), "No violation on quadratics",
+    return held_at(
+        runs_on_quadratics, claim, runs.points(depth, _step(2)), summary="No violation on quadratics",
         domain="1 to 3 clients, up to 100 rounds",
     )  # fmt: skip
 
@@ -93,8 +93,8 @@ def search_over_runs(claim: Claim, depth: Depth) -> Evidence:
 @checks(fedamd.thm48_proof, mutants=[NO_GAP, NO_NOISE])
 def at_the_step_of_the_proof(claim: Claim, depth: Depth) -> Evidence:
     """Declared points at the step that the proof's own terms need."""
-    return tested(
-        runs_at_the_step_of_the_proof, claim, runs.points(depth, _step(8**0.5)), "No violation on quadratics",
+    return held_at(
+        runs_at_the_step_of_the_proof, claim, runs.points(depth, _step(8**0.5)), summary="No violation on quadratics",
         domain="1 to 3 clients, up to 100 rounds",
     )  # fmt: skip
 
@@ -145,8 +145,8 @@ def summed_descent(claim: Claim, error: Any, gradient: Any, noisy: bool = True) 
 )  # fmt: skip
 def through_staleness(claim: Claim, depth: Depth) -> Evidence:
     """Declared points, and the sum of one-step descents."""
-    points = tested(
-        runs_at_the_repaired_step, claim, runs.points(depth, _step(10**0.5)), "No violation on quadratics",
+    points = held_at(
+        runs_at_the_repaired_step, claim, runs.points(depth, _step(10**0.5)), summary="No violation on quadratics",
         domain="1 to 3 clients, up to 100 rounds",
     )  # fmt: skip
     facts = summed_descent(claim, fedamd.C1, fedamd.C2)
@@ -166,7 +166,7 @@ def one_local_step(claim: Claim, depth: Depth) -> Evidence:
         for point in runs.points(depth, _step(2), start=1)
         if point["noise_size"] == 0
     ]  # fmt: skip
-    points = tested(runs_of_one_local_step, claim, single, "No violation on quadratics", domain="K = 1, b = n")
+    points = held_at(runs_of_one_local_step, claim, single, summary="No violation on quadratics", domain="K = 1, b = n")
     facts = summed_descent(claim, sympy.Integer(1), sympy.Integer(0), noisy=False)
     return proved(facts, points, "One-step descent with the staleness alone, summed.")
 

@@ -10,8 +10,8 @@ import sympy
 from analysis.checks import CheckBook, Depth, plus, times
 from analysis.checks.certificates import chain, identity
 from analysis.checks.fedamd.displacement import rhs
-from analysis.checks.fedamd.searching import right_side
 from analysis.evidence import Evidence, Tally, conditional
+from analysis.trials import right_side
 from fltheory.ledger import Claim
 from fltheory.papers import fedamd
 from sims.algorithms import fedamd as library

@@ -12,11 +12,11 @@ from analysis.checks.certificates import Fact, at_most, identity, limit_of, prov
 from analysis.checks.fedamd.cycles import Cycles
 from analysis.checks.fedamd.displacement import displacement, rhs, upper
 from analysis.checks.fedamd.miners import Miner, averaged
-from analysis.checks.fedamd.searching import noise_of, right_side, tested
-from analysis.checks.tools import witnessed
+from analysis.checks.fedamd.searching import noise_of
+from analysis.checks.points import held_at, witnessed
 from analysis.domains import Choice, Domain, Real, Several, Whole
 from analysis.evidence import Evidence
-from analysis.trials import Point, Sides
+from analysis.trials import Point, Sides, right_side
 from fltheory.errors import InputError
 from fltheory.ledger import Claim
 from fltheory.papers import fedamd
@@ -145,9 +145,9 @@ def _grid(depth: Depth) -> list[Point]:
 )
 def miner_rounds_on_quadratics(claim: Claim, depth: Depth) -> Evidence:
     """Exact moments of whole cycles, and a proof of the bound."""
-    points = tested(
+    points = held_at(
         quadratics_with_cycles_over_miners, claim, _grid(depth),
-        "No violation on scalar quadratics", domain="tau up to 3000, 1 to 3 clients, K in {1, 4}, to 40 cycles",
+        summary="No violation on scalar quadratics", domain="tau up to 3000, 1 to 3 clients, K in {1, 4}, to 40 cycles",
     )  # fmt: skip
     return proved(_cycle_argument(claim), points, "Cycle by cycle, with the miners' displacement in closed form.")
 

@@ -13,10 +13,10 @@ from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without
 from analysis.checks.certificates import Fact, at_most, identity, nonnegative, proved
 from analysis.checks.fedamd.displacement import error_factor, rhs, upper
 from analysis.checks.fedamd.miners import Miner
-from analysis.checks.fedamd.searching import right_side, tested
+from analysis.checks.points import held_at
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence
-from analysis.trials import Point, Sides
+from analysis.trials import Point, Sides, right_side
 from fltheory.ledger import Claim
 from fltheory.papers import fedamd
 from fltheory.papers.fedamd import K, L, L_sigma, b_small, eta_l
@@ -89,8 +89,9 @@ def _points(locals_: Sequence[Any], depth: Depth) -> list[Point]:
 )
 def squared_local_steps(claim: Claim, depth: Depth) -> Evidence:
     """E|g_{k+1}|^2 <= rho E|g_k|^2 with rho^(K-1) <= exp(3/4), so the sum is at most eta_l^2 K exp(3/4) |g|^2."""
-    points = tested(
-        squared_steps, claim, _points((F(2, 7), F(1, 10)), depth), "No violation on quadratics", domain="K up to 12",
+    points = held_at(
+        squared_steps, claim, _points((F(2, 7), F(1, 10)), depth), summary="No violation on quadratics",
+        domain="K up to 12",
     )  # fmt: skip
     move, noise = _limits(claim)
     if sympy.oo in (move, noise):
@@ -132,8 +133,8 @@ def _limits(claim: Claim) -> tuple[Any, Any]:
 )
 def displacement_error(claim: Claim, depth: Depth) -> Evidence:
     """A miner's change in closed form, and the constants by integrals that bound its sums."""
-    points = tested(
-        displacement_of_a_miner, claim, _points((F(1, 5), F(1, 20)), depth), "No violation on quadratics",
+    points = held_at(
+        displacement_of_a_miner, claim, _points((F(1, 5), F(1, 20)), depth), summary="No violation on quadratics",
         domain="K up to 12",
     )  # fmt: skip
     move, noise = _limits(claim)

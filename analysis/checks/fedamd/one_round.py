@@ -10,10 +10,11 @@ from analysis.checks import CheckBook, Depth, mutate, put, times
 from analysis.checks.certificates import below_one, chain, identity, nonnegative, proved
 from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.rounds import ALONE, READINGS, SPACE, UNEQUAL, Round, some_rounds, theorem48_step
-from analysis.checks.fedamd.searching import fails_only_without, right_side, tested
+from analysis.checks.fedamd.searching import fails_only_without
+from analysis.checks.points import held_at
 from analysis.domains import Choice
 from analysis.evidence import Evidence
-from analysis.trials import Point, Sides
+from analysis.trials import Point, Sides, right_side
 from fltheory.ledger import Claim
 from fltheory.papers import fedamd
 
@@ -84,8 +85,8 @@ def meanings_of_the_mean(claim: Claim, depth: Depth) -> Evidence:
 )
 def virtual_average(claim: Claim, depth: Depth) -> Evidence:
     """Young's inequality on every path."""
-    points = tested(
-        error_of_the_virtual_average, claim, some_rounds(depth), "No violation on quadratics", domain="t <= 10"
+    points = held_at(
+        error_of_the_virtual_average, claim, some_rounds(depth), summary="No violation on quadratics", domain="t <= 10"
     )
     q, first, second = sympy.symbols("q first second", positive=True)
     bound = rhs(claim).subs(fedamd.p, q * fedamd.M / fedamd.A)

@@ -15,10 +15,11 @@ from analysis.checks.fedamd import runs
 from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.moments import accumulating, after
 from analysis.checks.fedamd.runs import Run
-from analysis.checks.fedamd.searching import right_side, tested, unbroken
+from analysis.checks.fedamd.searching import unbroken
+from analysis.checks.points import held_at
 from analysis.domains import Domain, Whole
 from analysis.evidence import Evidence, Tally, conditional
-from analysis.trials import Point, Sides
+from analysis.trials import Point, Sides, right_side
 from fltheory.ledger import Claim
 from fltheory.papers import fedamd
 from fltheory.papers.fedamd import A, K, M, accuracy, anchor_noise, b, b_small, eta, gap, tau
@@ -82,9 +83,9 @@ MUTANTS = [NO_GAP, NO_NOISE, times("bound", F(1, 100))]
 @checks(fedamd.thm46, mutants=MUTANTS)
 def at_the_printed_step(claim: Claim, depth: Depth) -> Evidence:
     """Declared points at the largest step."""
-    return tested(
+    return held_at(
         cycles_on_quadratics, claim, _points(depth, (2, 5) if depth == "quick" else (2, 3, 7, 20)),
-        "No violation on quadratics", domain="1 to 3 clients, tau up to 20, up to 100 rounds",
+        summary="No violation on quadratics", domain="1 to 3 clients, tau up to 20, up to 100 rounds",
     )  # fmt: skip
 
 
@@ -105,8 +106,8 @@ def for_a_short_period(claim: Claim, depth: Depth) -> Evidence:
     length, so over the miner rounds sum E S <= (4/q^2)(tau - 1)^2 L^2 sum E|move|^2. As for Theorem 4.8 it remains that
     1/gamma - 1 >= 4 c1 (1 + 1/r)(tau - 1)^2 gamma/q^2 at gamma = 1/(1 + 2 tau/q), with c1 (1 + r)/(1 - c2) = 8.
     """
-    points = tested(
-        short_cycles_on_quadratics, claim, _points(depth, (2,)), "No violation on quadratics",
+    points = held_at(
+        short_cycles_on_quadratics, claim, _points(depth, (2,)), summary="No violation on quadratics",
         domain="1 to 3 clients, tau = 2, up to 100 rounds",
     )  # fmt: skip
     staleness, step = claim.conditions.get("staleness"), claim.conditions.get("product of steps")

@@ -16,10 +16,11 @@ from analysis.checks.fedamd.constant import step_factor
 from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.moments import Quadratics, after
 from analysis.checks.fedamd.runs import SPACE, Run
-from analysis.checks.fedamd.searching import fails_only_without, right_side, tested
+from analysis.checks.fedamd.searching import fails_only_without
+from analysis.checks.points import held_at
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence
-from analysis.trials import Point, Sides, exact_value
+from analysis.trials import Point, Sides, exact_value, right_side
 from fltheory.errors import InputError
 from fltheory.ledger import Bound, Claim
 from fltheory.papers import fedamd
@@ -120,8 +121,8 @@ MUTANTS = [
 @checks(fedamd.thm411, mutants=[*MUTANTS, without("product of steps: move")])
 def contraction_at_the_printed_step(claim: Claim, depth: Depth) -> Evidence:
     """gamma <= q/(q + 16 kappa), so that rho <= q/32 and gamma/q <= 1/16."""
-    points = tested(
-        last_iterate, claim, _points(depth, _printed_step), "No violation on quadratics", domain="to 100 rounds"
+    points = held_at(
+        last_iterate, claim, _points(depth, _printed_step), summary="No violation on quadratics", domain="to 100 rounds"
     )
     room = Rational(1, 2) - 1 / (2 * _printed_factor(claim))
     return proved(_contraction(claim, room), points, "F - F_* and the staleness shrink together.")
@@ -130,8 +131,8 @@ def contraction_at_the_printed_step(claim: Claim, depth: Depth) -> Evidence:
 @checks(fedamd.thm411_improved, mutants=[*MUTANTS, without("product of steps")])
 def contraction_at_a_longer_step(claim: Claim, depth: Depth) -> Evidence:
     """gamma (1 - p^A) <= q/(2 sqrt(5)) and mu <= L, so that rho <= q/(4 sqrt(5))."""
-    points = tested(
-        last_iterate_at_a_longer_step, claim, _points(depth, _improved_step), "No violation on quadratics",
+    points = held_at(
+        last_iterate_at_a_longer_step, claim, _points(depth, _improved_step), summary="No violation on quadratics",
         domain="to 100 rounds",
     )  # fmt: skip
     chi = step_factor(claim)

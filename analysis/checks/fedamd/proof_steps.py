@@ -8,7 +8,7 @@ from typing import Any
 
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times
 from analysis.checks.certificates import more_than, nonnegative
-from analysis.checks.tools import witnessed
+from analysis.checks.points import witnessed
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence, Tally
 from analysis.trials import Point, Sides

@@ -12,10 +12,11 @@ from analysis.checks import CheckBook, Depth, mutate, plus, times, without
 from analysis.checks.certificates import Fact, at_most, chain, identity, nonnegative, proved
 from analysis.checks.fedamd import runs
 from analysis.checks.fedamd.runs import SPACE, Run
-from analysis.checks.fedamd.searching import right_side, tested, unbroken
+from analysis.checks.fedamd.searching import unbroken
+from analysis.checks.points import held_at
 from analysis.domains import Domain, Real
 from analysis.evidence import Evidence
-from analysis.trials import Point, Sides, exact_value
+from analysis.trials import Point, Sides, exact_value, right_side
 from fltheory.errors import InputError
 from fltheory.ledger import Claim
 from fltheory.papers import fedamd
@@ -70,8 +71,12 @@ NO_GAP = mutate("bound", "no gap", lambda e: e.subs(gap, 0))
 @checks(fedamd.cor49, mutants=[NO_GAP, times("bound", F(1, 100))])
 def one_participant_a_round(claim: Claim, depth: Depth) -> Evidence:
     """Exact runs with A = 1, where the probability is rational."""
-    return tested(
-        runs_with_few_anchors, claim, _points(depth, 3), "No violation on quadratics", domain="A = 1, c in {1, 3, 10}"
+    return held_at(
+        runs_with_few_anchors,
+        claim,
+        _points(depth, 3),
+        summary="No violation on quadratics",
+        domain="A = 1, c in {1, 3, 10}",
     )
 
 
@@ -101,8 +106,8 @@ def optimal_probability(claim: Claim, depth: Depth) -> Evidence:
 )
 def covered_by_the_repaired_theorem(claim: Claim, depth: Depth) -> Evidence:
     """At p^A = 2/((A+2) c^A), a <= (Mc/A) ((A+2)/2)^(1/A) <= 1.5 Mc/A, by Bernoulli's inequality."""
-    points = tested(
-        runs_with_few_anchors_repaired, claim, _points(depth, 4.75), "No violation on quadratics",
+    points = held_at(
+        runs_with_few_anchors_repaired, claim, _points(depth, 4.75), summary="No violation on quadratics",
         domain="A = 1, c in {1, 3, 10}",
     )  # fmt: skip
     theirs = claim.conditions.get("product of steps")

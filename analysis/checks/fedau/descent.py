@@ -10,8 +10,8 @@ from sympy import Rational, Symbol
 
 from analysis.checks import CheckBook, Depth, put, times, without
 from analysis.checks.certificates import Fact, identity, limit_of, nonnegative, proved
-from analysis.checks.fedau.at_points import at_points
 from analysis.checks.fedau.quadratics import Run, cyclic
+from analysis.checks.points import held_at
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, Trial, right_side
@@ -120,7 +120,7 @@ def _points(trial: Trial) -> list[dict[str, Any]]:
 
 
 def _at_points(trial: Trial, claim: Claim) -> Evidence:
-    return at_points(trial, claim, _points(trial), domain="one round on quadratics, one to three clients")
+    return held_at(trial, claim, _points(trial), domain="one round on quadratics, one to three clients")
 
 
 def _one_round(claim: Claim, divergence: Any) -> list[Fact]:

@@ -11,8 +11,8 @@ from sympy import E, Rational, Symbol, sqrt
 
 from analysis.checks import CheckBook, Depth, mutate, put, times, without
 from analysis.checks.certificates import Fact, identity, limit_of, nonnegative, proved
-from analysis.checks.fedau.at_points import at_points
 from analysis.checks.fedau.quadratics import cyclic
+from analysis.checks.points import held_at
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence, algebra
 from analysis.trials import Point, Sides, right_side
@@ -94,7 +94,7 @@ def triangle_and_jensen(claim: Claim, depth: Depth) -> Evidence:
         {"gradients": (F(3), F(-1), F(2)), "shares": (F(1, 2), F(1, 3), F(1))},
         {"gradients": (F(1), F(1), F(-2)), "shares": (F(0), F(0), F(1))},
     ]
-    found = at_points(gradients_at_a_point, claim, points, domain="three exact examples, one of them attained")
+    found = held_at(gradients_at_a_point, claim, points, domain="three exact examples, one of them attained")
     square, mean = Symbol("mean_square", positive=True), Symbol("mean", positive=True)
     facts = [
         identity("2 u^2 + 2 v^2 - (u + v)^2 = (u - v)^2", 2 * first**2 + 2 * second**2 - (first + second) ** 2
@@ -169,7 +169,7 @@ _DRIFT_POINTS: list[dict[str, Any]] = [
 
 def _at_points(trial: Any, claim: Claim) -> Evidence:
     domain = f"{len(_DRIFT_POINTS)} runs of one client, curvature -L, 0 and L, up to 12 local steps"
-    return at_points(trial, claim, _DRIFT_POINTS, domain=domain)
+    return held_at(trial, claim, _DRIFT_POINTS, domain=domain)
 
 
 def _recursion(claim: Claim) -> list[Fact]:

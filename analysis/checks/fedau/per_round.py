@@ -11,7 +11,7 @@ from sympy import Rational
 
 from analysis.checks import CheckBook, Depth, mutate, put, times
 from analysis.checks import histories as h
-from analysis.checks.fedau.at_points import at_points
+from analysis.checks.points import held_at
 from analysis.checks.tools import SLACK
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence, Tally, conditional
@@ -155,7 +155,7 @@ def error_given_a_sample_on_the_grid(claim: Claim, depth: Depth) -> Evidence:
         for cutoff in (1, 2, 5, 20, 1000)
         for time in rounds
     ]
-    return at_points(
+    return held_at(
         error_given_a_sample_again,
         claim,
         points,

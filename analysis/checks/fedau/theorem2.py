@@ -11,8 +11,8 @@ from sympy import Rational
 
 from analysis.checks import CheckBook, Depth, put, times, without
 from analysis.checks.certificates import Fact, limit_of, nonnegative, proved
-from analysis.checks.fedau.at_points import at_points
 from analysis.checks.fedau.quadratics import Run, cyclic
+from analysis.checks.points import held_at
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, Trial, exact_number, right_side
@@ -139,7 +139,7 @@ def _at_points(trial: Trial, claim: Claim, depth: Depth) -> Evidence:
     domain = (
         "runs on quadratics of one curvature, one to three clients, constant and changing weights, up to 200 rounds"
     )
-    return at_points(trial, claim, _points(trial, depth), domain=domain, method="exact moments")
+    return held_at(trial, claim, _points(trial, depth), domain=domain, method="exact moments")
 
 
 def _summed(claim: Claim, gradient_bound: Any, allowed_error: Any) -> list[Fact]:

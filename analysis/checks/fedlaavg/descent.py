@@ -9,8 +9,8 @@ from sympy import Symbol, integrate, sqrt
 
 from analysis.checks import CheckBook, Depth, Mutant, mutate, plus, put, times
 from analysis.checks.fedlaavg import model
-from analysis.checks.fedlaavg.grids import tally_of
 from analysis.checks.fedlaavg.settings import GRID, READING, SPACE, grid, run
+from analysis.checks.points import tally_of
 from analysis.checks.tools import rational_sample
 from analysis.domains import Whole
 from analysis.evidence import Evidence, Tally, algebra, conditional
@@ -51,7 +51,7 @@ def step_trial(claim: Claim, left: Left) -> Any:
             return Sides(0, 0, found.constants, facts)
         terms = found.terms(t, zero=point["x^(-1)"] == "gradient 0")
         where = found.constants | {"stale_mean_square": terms.stale_mean_square, "stale_square": terms.stale_square}
-        return Sides(left(terms, step), right_side(claim.bound, where), where, facts)  # type: ignore[arg-type]
+        return Sides(left(terms, step), right_side(claim.bound, where), where, facts)
 
     return last_iteration_of_a_run
 
@@ -221,7 +221,7 @@ def average_of_stale_gradients(claim: Claim, point: Point) -> Sides:
     if not found.paths:
         return Sides(0, 0, found.constants, found.facts)
     every = [found.terms(t).stale_square for t in range(1, point["rounds"] + 1)]
-    return Sides(sum(every) / len(every), right_side(claim.bound, found.constants), found.constants, found.facts)  # type: ignore[arg-type]
+    return Sides(sum(every) / len(every), right_side(claim.bound, found.constants), found.constants, found.facts)
 
 
 @checks(paper.eq31, mutants=[*MUTANTS, put("bound", B, 0), put("bound", T, T**2)])
@@ -257,7 +257,7 @@ def change_trial(claim: Claim, *, of_f: bool) -> Any:
         zero = point["x^(-1)"] == "gradient 0"
         sizes = [_changes(found.clients, path, t, t - back, of_f, zero) for path in found.paths]
         left = max(sum(row) / len(sizes) for row in zip(*sizes, strict=True))
-        return Sides(left, right_side(claim.bound, where), where, facts)  # type: ignore[arg-type]
+        return Sides(left, right_side(claim.bound, where), where, facts)
 
     return change_between_two_iterates
 

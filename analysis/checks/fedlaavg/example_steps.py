@@ -8,7 +8,6 @@ from itertools import product
 import sympy
 
 from analysis.checks import CheckBook, Depth, Mutant, mutate, plus, put, times
-from analysis.checks.fedlaavg.grids import no_violation
 from analysis.checks.fedlaavg.orbits import (
     DOMAIN,
     ages,
@@ -24,6 +23,7 @@ from analysis.checks.fedlaavg.orbits import (
     step_lengths,
     z,
 )
+from analysis.checks.points import held_at
 from analysis.checks.tools import rational_sample
 from analysis.evidence import Evidence, Tally, algebra, conditional
 from analysis.trials import exact_value
@@ -136,7 +136,7 @@ def decrease_of_a_step(claim: Claim, depth: Depth) -> Evidence:
 @checks(paper.thm2_eq9, mutants=BOUND_MUTANTS)
 def within_half_g(claim: Claim, depth: Depth) -> Evidence:
     """No orbit leaves; and the iterates are combinations with weights of total size 1."""
-    found = no_violation(distances, claim, points(depth), "exact", "exact orbits", domain=DOMAIN)
+    found = held_at(distances, claim, points(depth), "exact", "exact orbits", domain=DOMAIN)
     if found.verdict != "exact":
         return found
     moves = paper.thm2_eq6_repaired.formulas
@@ -179,7 +179,7 @@ def largest_gradient(claim: Claim, depth: Depth) -> Evidence:
 @checks(paper.thm2_eq10, mutants=BOUND_MUTANTS)
 def step_within_gamma_g(claim: Claim, depth: Depth) -> Evidence:
     """No step is longer; and every step is gamma times a sum of two numbers of size at most G/2."""
-    found = no_violation(step_lengths, claim, points(depth), "exact", "exact orbits", domain=DOMAIN)
+    found = held_at(step_lengths, claim, points(depth), "exact", "exact orbits", domain=DOMAIN)
     if found.verdict != "exact":
         return found
     steps = [
@@ -201,7 +201,7 @@ def ages_on_example_1(claim: Claim, depth: Depth) -> Evidence:
         for a, b in product(range(1, size + 1), repeat=2)
         for t in range(1, 2 * (a + b) + 1)
     )
-    return no_violation(ages, claim, every, "exact", "enumeration", domain=f"blocks up to {size}")
+    return held_at(ages, claim, every, "exact", "enumeration", domain=f"blocks up to {size}")
 
 
 @checks(paper.thm2_eq11, mutants=[times("bound", "1/4"), put("bound", lr, lr**2)])

@@ -90,7 +90,7 @@ def on_orbits(claim: Claim, left: Callable[[Orbit, Any], Any]) -> Any:
     def example_1_orbit(claim: Claim, point: Point) -> Sides:
         where = constants(point)
         path = orbit(*(point[name] for name in SPACE))
-        return Sides(left(path, point["example_lr"]), right_side(claim.bound, where), where)  # type: ignore[arg-type]
+        return Sides(left(path, point["example_lr"]), right_side(claim.bound, where), where)
 
     return example_1_orbit
 
@@ -135,7 +135,7 @@ def excess_by_phase(claim: Claim, point: Point) -> Sides:
     """The difference before (12) against the constant of its phase."""
     where, path = constants(point), orbit(*(point[name] for name in SPACE))
     early = point["iterations"] <= point["first_block"]
-    right = exact_value(claim.formulas["early"], where) if early else right_side(claim.bound, where)  # type: ignore[arg-type]
+    right = exact_value(claim.formulas["early"], where) if early else right_side(claim.bound, where)
     return Sides(last_excess(path, point["example_lr"]), right, where)
 
 
@@ -153,7 +153,7 @@ def averages_at_the_stated_step(claim: Claim, point: Point) -> Sides:
     if isinstance(point["start"], float):
         step = float(step)
     path = orbit(point["first_block"], point["second_block"], point["start"], step, length)
-    return Sides(mean_square(path, step), right_side(claim.bound, where), where)  # type: ignore[arg-type]
+    return Sides(mean_square(path, step), right_side(claim.bound, where), where)
 
 
 def algebraic(steps: list[Step]) -> Evidence:

@@ -17,9 +17,9 @@ import sympy
 
 from analysis.checks import CheckBook, Depth, put, times
 from analysis.checks.fedlaavg import reactive
-from analysis.checks.fedlaavg.grids import tally_of
 from analysis.checks.fedlaavg.model import Clients, traces
-from analysis.checks.tools import SLACK, facts_of
+from analysis.checks.points import facts_of, tally_of
+from analysis.checks.tools import SLACK
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence, Tally, conditional
 from analysis.trials import Point, Sides, exact_value, judge, right_side
@@ -52,7 +52,7 @@ def _fixed_iteration(claim: Claim, local_steps: int) -> Evidence:
     tally = Tally()
     for square, bound, variance, noise_square in _second_moments(local_steps):
         known = {"gradient_bound": _root(bound), "noise_std": _root(noise_square)}
-        tally.at_most(float(square), float(right_side(claim.bound, known)) * (1 + SLACK), G2=bound)  # type: ignore[arg-type]
+        tally.at_most(float(square), float(right_side(claim.bound, known)) * (1 + SLACK), G2=bound)
         tally.at_most(variance, exact_value(claim.formulas["variance"], {"noise_std": _root(noise_square)}))
     return tally.evidence(
         "exact", "enumeration", "At most, with equality where the slope is at its cap.", ratio=True,
@@ -105,7 +105,7 @@ def error_trial(claim: Claim) -> Any:
         where = {"noise_square_sum": sum(m * sum(s * s for s in node.signs) for node, m in law.items())}
         facts = {"everybody has taken part": all(all(node.signs) for node in law)}
         left = sum(mass * sum(node.signs) ** 2 for node, mass in law.items())
-        return Sides(left, right_side(claim.bound, where), where, facts)  # type: ignore[arg-type]
+        return Sides(left, right_side(claim.bound, where), where, facts)
 
     return errors_of_three_clients
 
@@ -167,7 +167,7 @@ def _on_the_chain(claim: Claim, point: Point, step: Any, horizon: int, more: dic
         return Sides(0, 0, reactive.constants(system, 0, F(1, 10**6), horizon) | {"local_lr": step, **more}, inside)  # type: ignore[operator]
     where |= more
     left = reactive.mean_square(system, point["start"], step, horizon)
-    return Sides(left, right_side(claim.bound, where), where, inside)  # type: ignore[arg-type]
+    return Sides(left, right_side(claim.bound, where), where, inside)
 
 
 def halved(point: Point) -> Any:

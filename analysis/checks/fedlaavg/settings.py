@@ -15,16 +15,16 @@ from analysis.domains import Choice, Domain, Real, Several, Whole
 from analysis.trials import Point
 
 SPACE: dict[str, Domain] = {
-    "centres": Several(Real(-3, 3), 1, 4),
-    "caps": Several(Real("1/10", 2), 1, 4),
+    "centres": Several(Real(-3, 3), 1, 64),
+    "caps": Several(Real("1/10", 3), 1, 4),
     "signs": Several(Choice((1, -1)), 1, 4),
     "start": Real(-3, 3),
-    "local_lr": Real("1/10000", "499/1000", log=True),
+    "local_lr": Real("1/100000", "499/1000", log=True),
     "noise": Choice((0, F(1, 2), 1, 2)),
     "cohort_size": Whole(1, 4),
     "window": Whole(1, 4),
     "wish": Several(Whole(0, 15), 1, 12),
-    "rounds": Whole(1, 40),
+    "rounds": Whole(1, 60),
 }
 READING: dict[str, Domain] = {"x^(-1)": Choice(("x^0", "gradient 0"))}
 LOCAL: dict[str, Domain] = {"local_steps": Whole(1, 60)}

@@ -52,7 +52,7 @@ def _aged(claim: Claim, point: Point, *, least: int, skip: bool) -> Sides:
     n, size, window = system.values()
     who = take_part(point["wish"], point["rounds"], n, size, window, least=least, skip=skip)
     facts = {"cohort_size <= n_clients": size <= n}
-    return Sides(who.largest_age, right_side(claim.bound, system), system, facts)  # type: ignore[arg-type]
+    return Sides(who.largest_age, right_side(claim.bound, system), system, facts)
 
 
 def lemma_trial(claim: Claim) -> Any:

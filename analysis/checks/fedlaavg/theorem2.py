@@ -9,7 +9,6 @@ import sympy
 from sympy import Symbol
 
 from analysis.checks import CheckBook, Depth, put, times
-from analysis.checks.fedlaavg.grids import no_violation
 from analysis.checks.fedlaavg.orbits import (
     DOMAIN,
     M,
@@ -25,6 +24,7 @@ from analysis.checks.fedlaavg.orbits import (
     s1,
     z,
 )
+from analysis.checks.points import held_at
 from analysis.checks.tools import SLACK
 from analysis.evidence import Evidence, Tally, conditional
 from fltheory.distributions.symbolic import Step
@@ -60,7 +60,7 @@ LATE = Step(
 @checks(paper.thm2_step_repaired, mutants=[times("bound", "1/2"), times("early", "1/2"), put("bound", lr**2, lr**3)])
 def steps_of_both_phases(claim: Claim, depth: Depth) -> Evidence:
     """No violation on orbits; certificates: a sum of nonnegative terms early, the fresh client's zero age late."""
-    found = no_violation(excess_by_phase, claim, points(depth), "exact", "exact orbits", domain=DOMAIN)
+    found = held_at(excess_by_phase, claim, points(depth), "exact", "exact orbits", domain=DOMAIN)
     if found.verdict != "exact":
         return found
     I, G = block_staleness, example_gradient
@@ -81,7 +81,7 @@ def steps_of_both_phases(claim: Claim, depth: Depth) -> Evidence:
 @checks(paper.thm2_eq12, mutants=[times("bound", "1/2"), put("bound", start_distance, 0)])
 def averages_for_any_step(claim: Claim, depth: Depth) -> Evidence:
     """The mean square over the whole orbit, any step up to 1/2."""
-    return no_violation(averages, claim, points(depth), "exact", "exact orbits", domain=DOMAIN)
+    return held_at(averages, claim, points(depth), "exact", "exact orbits", domain=DOMAIN)
 
 
 @checks(
@@ -95,7 +95,7 @@ def theorem_2(claim: Claim, depth: Depth) -> Evidence:
         {"first_block": a, "second_block": b, "start": start, "root": root}
         for a, b, start, root in product((1, 2, 5), (1, 3, 8), (F(-3), F(0), F(1, 2), F(1), F(2)), roots)
     )
-    found = no_violation(averages_at_the_stated_step, claim, grid, "exact", "exact orbits", domain=DOMAIN)
+    found = held_at(averages_at_the_stated_step, claim, grid, "exact", "exact orbits", domain=DOMAIN)
     if found.verdict != "exact":
         return found
     proof = algebraic(_sum_of_steps(claim))

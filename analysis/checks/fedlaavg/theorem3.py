@@ -12,7 +12,6 @@ from sympy import Rational, Symbol, sqrt
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times
 from analysis.checks.fedlaavg import model
 from analysis.checks.fedlaavg.descent import follows, rhs
-from analysis.checks.fedlaavg.grids import no_violation, tally_of
 from analysis.checks.fedlaavg.model import Clients, traces
 from analysis.checks.fedlaavg.sampling import (
     HYPOTHESIS,
@@ -24,7 +23,8 @@ from analysis.checks.fedlaavg.sampling import (
     theorem_3_trial,
 )
 from analysis.checks.fedlaavg.settings import GRID, SPACE, grid, run
-from analysis.checks.tools import rational_sample, witnessed
+from analysis.checks.points import held_at, tally_of, witnessed
+from analysis.checks.tools import rational_sample
 from analysis.evidence import Evidence, Tally, algebra
 from analysis.trials import Point, Sides, exact_value, right_side
 from fltheory.distributions.symbolic import Step
@@ -48,7 +48,7 @@ def average_trial(claim: Claim, *, late: bool = False) -> Any:
         if not found.paths or point["rounds"] < first:
             return Sides(0, 0, found.constants, facts)
         left = mean_gradient(found.clients, found.paths, range(first, point["rounds"] + 1))
-        return Sides(left, right_side(claim.bound, found.constants), found.constants, facts)  # type: ignore[arg-type]
+        return Sides(left, right_side(claim.bound, found.constants), found.constants, facts)
 
     return gradients_along_a_run
 
@@ -71,7 +71,7 @@ def gradients_of_everybody(claim: Claim, point: Point) -> Sides:
     if not found.paths:
         return Sides(0, 0, found.constants, found.facts)
     left = mean_gradient(found.clients, found.paths, range(1, point["rounds"] + 1))
-    return Sides(left, right_side(claim.bound, found.constants), found.constants, found.facts)  # type: ignore[arg-type]
+    return Sides(left, right_side(claim.bound, found.constants), found.constants, found.facts)
 
 
 AVERAGE_MUTANTS = [times("bound", "1/10"), put("bound", B, 0), mutate("bound", "without T", lambda e: e.subs(T, T**3))]
@@ -125,7 +125,7 @@ def short_points(depth: Depth) -> Iterator[dict[str, Any]]:
 @checks(paper.eq33_repaired, mutants=[times("bound", "1/10"), put("bound", B, 0)])
 def short_horizons(claim: Claim, depth: Depth) -> Evidence:
     """Runs whose horizon meets the condition; sqrt(f - f*) being sqrt(L/2)-Lipschitz is the reason."""
-    return no_violation(short_runs, claim, short_points(depth), "exact", "enumeration", domain=GRID)
+    return held_at(short_runs, claim, short_points(depth), "exact", "enumeration", domain=GRID)
 
 
 @checks(paper.thm3_repaired, mutants=[times("bound", "1/10"), put("bound", B, 0)])
@@ -141,7 +141,7 @@ def after_the_first_phase(claim: Claim, depth: Depth) -> Evidence:
     found = algebra(steps, "proved", "", sample=rational_sample)
     if found.verdict != "proved":
         return found
-    return no_violation(late_runs, claim, grid(depth), "exact", "algebra and enumeration", domain=GRID)
+    return held_at(late_runs, claim, grid(depth), "exact", "algebra and enumeration", domain=GRID)
 
 
 EVERYBODY = GRID + "; K = N, E = 1"
@@ -174,8 +174,12 @@ def full_participation(claim: Claim, depth: Depth) -> Evidence:
     found = algebra(steps, "proved", "", sample=rational_sample)
     if found.verdict != "proved":
         return found
-    points = (p for p in full_points(depth) if p["rounds"] * p["cohort_size"] <= model.MOST_DRAWS or not p["noise"])
-    return no_violation(
+    points = (
+        {name: p[name] for name in gradients_of_everybody.space}
+        for p in full_points(depth)
+        if p["rounds"] * p["cohort_size"] <= model.MOST_DRAWS or not p["noise"]
+    )
+    return held_at(
         gradients_of_everybody, claim, points, "exact", "algebra and enumeration", domain=GRID + "; K = N, E = 1"
     )
 

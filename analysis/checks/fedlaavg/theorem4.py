@@ -10,10 +10,10 @@ from sympy import Symbol
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times
 from analysis.checks.fedlaavg.by_rounds import DOMAIN, LEVEL, MUTANTS, STALE, local_grid
 from analysis.checks.fedlaavg.descent import follows, rhs
-from analysis.checks.fedlaavg.grids import no_violation, tally_of
 from analysis.checks.fedlaavg.sampling import LATE, eq52_trial, reacting, theorem_4_trial
 from analysis.checks.fedlaavg.settings import LOCAL, SPACE, run
 from analysis.checks.fedlaavg.theorem3 import order_form
+from analysis.checks.points import held_at, tally_of
 from analysis.evidence import Evidence, conditional
 from analysis.trials import Point, Sides, right_side
 from fltheory.ledger import Claim
@@ -37,7 +37,7 @@ def average_trial(claim: Claim, *, stale: bool = False) -> Any:
         else:
             ends = [found.clients.gradient(p.x[t - 1]) ** 2 for p in found.paths for t in range(steps, last + 1, steps)]
             left = sum(ends) / len(ends)
-        return Sides(left, right_side(claim.bound, found.constants), found.constants, found.facts)  # type: ignore[arg-type]
+        return Sides(left, right_side(claim.bound, found.constants), found.constants, found.facts)
 
     return averages_over_a_run
 
@@ -86,7 +86,7 @@ def theorem_4_repaired(claim: Claim, depth: Depth) -> Evidence:
         found = follows_at(claim, derived, size)
         if found.verdict != "proved":
             return found
-    return no_violation(repaired_runs, claim, local_grid(depth), "supported", "algebra and enumeration", domain=DOMAIN)
+    return held_at(repaired_runs, claim, local_grid(depth), "supported", "algebra and enumeration", domain=DOMAIN)
 
 
 def follows_at(claim: Claim, derived: Any, size: int) -> Evidence:

@@ -1,0 +1,71 @@
+"""Sides and conditions at a point: exact where the point is, and nothing that is not a number passes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction as F
+
+import pytest
+import sympy
+from sympy import Max, Rational, exp, log, sqrt
+
+from analysis.checks.points import held_at, tally_of
+from analysis.trials import Sides, conditions_at, exact_value, judge
+from fltheory.symbols import local_lr, rounds, smoothness
+from tests.analysis import toy
+
+POINT = {"x": F(1, 3), "rounds": 2, "who": (1,)}
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        local_lr / 3 + Rational(1, 7),
+        sqrt(smoothness) * exp(-local_lr * rounds),
+        Max(1, local_lr) ** 2 - log(rounds),
+        local_lr ** Rational(5, 3),
+        sympy.ceiling(rounds / 2),
+    ],
+)
+def test_exact_values_are_those_of_substitution(expression: sympy.Expr) -> None:
+    constants = {"local_lr": F(2, 7), "smoothness": F(9, 5), "rounds": 5}
+    names = {s: sympy.Rational(str(constants[s.name])) for s in expression.free_symbols}
+    found = exact_value(expression, constants)
+    assert sympy.simplify(sympy.sympify(found) - expression.subs(names)) == 0
+    assert not sympy.sympify(found).atoms(sympy.Float)
+
+
+def test_a_rational_value_is_a_fraction() -> None:
+    assert exact_value(local_lr / 3, {"local_lr": F(1, 2)}) == F(1, 6)
+
+
+@pytest.mark.parametrize("x", [F(1), 1.0, F(3, 2), 1.5])
+def test_conditions(x: object) -> None:
+    assert conditions_at(toy.false, {"local_lr": x, "rounds": 2}) == {"step": x == 1}
+
+
+def test_a_trial_that_loses_exactness_is_told_so() -> None:
+    rounding = replace(toy.trial, evaluate=lambda claim, point: Sides(0.1, F(1), {"local_lr": F(1)}))
+    with pytest.raises(TypeError, match="turned an exact point into a float"):
+        judge(rounding, toy.false, POINT)
+
+
+def test_what_is_not_a_number_is_a_violation() -> None:
+    bad = replace(toy.trial, evaluate=lambda claim, point: Sides(math.nan, 1.0, {"local_lr": 1.0}))
+    assert tally_of(bad, toy.false, [{**POINT, "x": 0.5}]).witness
+    assert held_at(bad, toy.false, [{**POINT, "x": 0.5}], domain="one point").verdict == "refuted"
+
+
+def test_the_first_violation_and_the_largest_ratio() -> None:
+    points = [{**POINT, "x": F(1, k), "rounds": r} for k in (3, 2) for r in (2, 8)]
+    tally = tally_of(toy.trial, toy.false, points)
+    assert (tally.cases, tally.largest) == (4, 1.04)
+    assert (tally.witness["x"], tally.witness["rounds"]) == (F(1, 2), 8)
+    verdicts = [held_at(toy.trial, claim, points, domain="four points").verdict for claim in (toy.false, toy.true)]
+    assert verdicts == ["refuted", "exact"]
+
+
+def test_points_outside_the_space_are_refused() -> None:
+    with pytest.raises(ValueError, match="coordinate rounds"):
+        tally_of(toy.trial, toy.false, [{**POINT, "rounds": 0}])
