@@ -6,6 +6,7 @@ names every coordinate; its real coordinates are floats while searching and Frac
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -128,6 +129,11 @@ def exact_number(value: Any) -> sympy.Expr:
         return value
     numerator, denominator = value.as_integer_ratio()
     return sympy.Rational(int(numerator), int(denominator))
+
+
+def root(square: Any) -> Any:
+    """Square root: a float of a float, else exact."""
+    return math.sqrt(square) if isinstance(square, float) else fraction(sympy.sqrt(exact_number(square)))
 
 
 def fraction(value: Any) -> Any:

@@ -9,17 +9,18 @@ from fractions import Fraction as F
 from typing import Any
 
 import numpy as np
+import sympy
 
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times
-from analysis.checks.amplified.weighting import EMPHASIS, MASKS, one, root, schedule
+from analysis.checks.amplified.weighting import EMPHASIS, MASKS, one, schedule
 from analysis.checks.points import drawn, held_at, value_of
 from analysis.checks.tools import at
 from analysis.domains import Real, Several, Whole
 from analysis.evidence import Evidence, Tally, conditional
-from analysis.trials import Point, Sides, right_side
+from analysis.trials import Point, Sides, right_side, root
 from fltheory.ledger import Claim
 from fltheory.papers import amplified
-from fltheory.papers.amplified import accumulated, decay, eta, rho
+from fltheory.papers.amplified import accumulated, eta, rho
 from sims import scenarios
 from sims.algorithms.amplified import Hyper
 from sims.algorithms.amplified import amplified as algorithm
@@ -152,7 +153,7 @@ def _weight(claim: Claim, turn: int, **values: Any) -> F:
     amplified.law_cyclic,
     mutants=[
         put("weight of round t", amplified.turn, amplified.turn + 1), times("weight of round t", 2),
-        mutate("bound", "one round less", lambda e: e.subs(decay ** (amplified.P - 1), decay ** (amplified.P - 2))),
+        mutate("bound", "one round less", lambda e: e.subs(amplified.P - 1, sympy.Max(amplified.P - 2, 0))),
         times("bound", F(1, 10)),
     ],
 )  # fmt: skip

@@ -16,13 +16,13 @@ from sympy import Dummy, Min, Rational
 
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without
 from analysis.checks.amplified.runs import least_error
-from analysis.checks.amplified.theorem import RUN, known_constants, share_of
-from analysis.checks.amplified.weighting import MOST_CLIENTS, centred, divergences, one, root, schedule
-from analysis.checks.certificates import Fact, at_most_one, chain, confirmed, identity, more_than, nonnegative
+from analysis.checks.amplified.theorem import RUN, known_constants
+from analysis.checks.amplified.weighting import MOST_CLIENTS, centred, divergences, one, schedule
+from analysis.checks.certificates import Fact, at_most_one, chain, confirmed, identity, limit_of, more_than, nonnegative
 from analysis.checks.points import drawn, held_at, value_of
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence
-from analysis.trials import Point, Sides, right_side
+from analysis.trials import Point, Sides, right_side, root
 from fltheory.ledger import Claim
 from fltheory.papers import amplified
 from fltheory.papers.amplified import I, L, N, P, T, beta, d, delta, eta, gamma, gap, nu, rho, scale, sigma, v2
@@ -49,7 +49,7 @@ def _steps_admitted(claim: Claim, product: Any) -> Iterator[Fact]:
     local = claim.formulas["local_lr"]
     yield nonnegative("gamma <= 1/(12 L I P), as T >= 1", 1 / (12 * L * I * P) - local, _ranges())
     yield nonnegative("gamma eta <= 1/(L I P)", 1 / (L * I * P) - product, _ranges())
-    yield Fact("P <= T/2 is stated", share_of(claim, "interval", T) == Rational(1, 2))
+    yield Fact("P <= T/2 is stated", limit_of(claim, "interval", 1 / T) == Rational(1, 2))
 
 
 def _capped(claim: Claim) -> Iterator[Fact]:
@@ -235,7 +235,7 @@ def regularised_rate(claim: Claim, depth: Depth) -> Evidence:
     same = all(claim.formulas[name] == part for name, part in amplified.cor32.formulas.items())
     steps = [
         Fact("the step sizes are those of Corollary 3.2", same),
-        Fact("P <= T/2 is stated", share_of(claim, "interval", T) == Rational(1, 2)),
+        Fact("P <= T/2 is stated", limit_of(claim, "interval", 1 / T) == Rational(1, 2)),
         _smaller(claim, amplified.cor32, 0),
     ]
     numbers = _run(regularised, claim, depth, who=(1, 2, 4, 8, 16), emphasis=(1.0,))

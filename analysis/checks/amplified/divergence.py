@@ -10,7 +10,7 @@ import sympy
 from sympy import Integer, Rational, symbols
 
 from analysis.checks import CheckBook, Depth, plus, put, times
-from analysis.checks.amplified.weighting import EMPHASIS, MASKS, SLOPES, centred, divergences, one, root, schedule
+from analysis.checks.amplified.weighting import EMPHASIS, MASKS, SLOPES, centred, divergences, one, schedule
 from analysis.checks.certificates import (
     Fact,
     at_most_one,
@@ -23,7 +23,7 @@ from analysis.checks.certificates import (
 from analysis.checks.points import drawn, held_at, witnessed
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence
-from analysis.trials import Point, Sides, exact_value, right_side
+from analysis.trials import Point, Sides, exact_value, right_side, root
 from fltheory.ledger import Claim
 from fltheory.papers import amplified
 from fltheory.papers.amplified import N, d, weight_deviation

@@ -12,13 +12,13 @@ from sympy import Dummy, Rational
 
 from analysis.checks import CheckBook, Depth, put, times
 from analysis.checks.amplified.chances import correlations, mean_square_of_average, normalised, shifts
-from analysis.checks.amplified.weighting import EMPHASIS, MASKS, centred, one, root, schedule
+from analysis.checks.amplified.weighting import EMPHASIS, MASKS, centred, one, schedule
 from analysis.checks.certificates import chain, confirmed, identity, nonnegative
 from analysis.checks.points import drawn, held_at
 from analysis.checks.tools import SLACK
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence, Tally, conditional
-from analysis.trials import Point, Sides, exact_value, right_side
+from analysis.trials import Point, Sides, exact_value, right_side, root
 from fltheory.ledger import Claim
 from fltheory.papers import amplified
 from fltheory.papers.amplified import N, P, absolute_variance, averaged_variance, v2, weight_deviation

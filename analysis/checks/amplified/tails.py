@@ -14,7 +14,7 @@ from sympy import Dummy, Rational, log, symbols
 
 from analysis.checks import CheckBook, Depth, put, times
 from analysis.checks.amplified.chances import coin_exceeds, exceeds, normalised, shifts
-from analysis.checks.amplified.weighting import centred, root
+from analysis.checks.amplified.weighting import centred
 from analysis.checks.certificates import (
     Fact,
     chain,
@@ -27,7 +27,7 @@ from analysis.checks.certificates import (
 from analysis.checks.points import drawn, held_at, value_of
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence
-from analysis.trials import Point, Sides, right_side
+from analysis.trials import Point, Sides, right_side, root
 from fltheory.ledger import Claim
 from fltheory.papers import amplified
 from fltheory.papers.amplified import N, P, c, d, rho

@@ -25,7 +25,6 @@ from analysis.checks.amplified.weighting import (
     centred,
     divergences,
     one,
-    root,
     schedule,
 )
 from analysis.checks.certificates import (
@@ -34,6 +33,7 @@ from analysis.checks.certificates import (
     confirmed,
     identity,
     joined,
+    limit_of,
     more_than,
     nonnegative,
     weighted_sum,
@@ -41,7 +41,7 @@ from analysis.checks.certificates import (
 from analysis.checks.points import drawn, held_at
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence
-from analysis.trials import Point, Sides, Trial, right_side
+from analysis.trials import Point, Sides, Trial, right_side, root
 from fltheory.ledger import Claim
 from fltheory.papers import amplified
 from fltheory.papers.amplified import I, L, P, T, beta, delta, eta, gamma, gap, nu, rho, sigma
@@ -178,12 +178,6 @@ def _numbers(claim: Claim, depth: Depth, quadratics: Trial, waves: Trial) -> Evi
 # ---- the chain -------------------------------------------------------------------------------------------
 
 
-def share_of(claim: Claim, condition: str, unit: Any) -> Any:
-    """What a condition allows, in parts of `unit`; nothing bounds it where the claim does not state it."""
-    relation = claim.conditions.get(condition)
-    return sympy.oo if relation is None else sympy.simplify(relation.rhs / unit)
-
-
 def _squares() -> Iterator[Fact]:
     """Identities of inner products, read with numbers for vectors: both sides are quadratic forms."""
     g, D, D0, N, a, b, e, h, m = symbols("g D D0 N a b e h m")
@@ -238,9 +232,9 @@ def explicit_bound(local: Any, intervals: Any) -> Any:
 
 def _chain(claim: Claim) -> Iterator[Fact]:
     assert claim.bound is not None
-    local = share_of(claim, "local step", 1 / (L * I * P))
-    product = share_of(claim, "product of steps", 1 / (L * I * P))
-    half = share_of(claim, "interval", T)
+    local = limit_of(claim, "local step", L * I * P)
+    product = limit_of(claim, "product of steps", L * I * P)
+    half = limit_of(claim, "interval", 1 / T)
     yield Fact("the conditions bound gamma L I P, gamma eta L I P and P/T", sympy.oo not in (local, product, half))
     yield from _squares()
     yield nonnegative("|D|^2 drops out: gamma eta L P I <= 1", 1 - product)

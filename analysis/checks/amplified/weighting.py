@@ -7,15 +7,11 @@ every x, so that the smallest constants of Assumption 3' are known exactly.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-import sympy
-
 from analysis.domains import Real, Several, Whole
-from analysis.trials import exact_number, fraction
 
 MOST_CLIENTS = 5
 SLOPES = Several(Real(-4, 4), 1, MOST_CLIENTS)
@@ -74,8 +70,3 @@ def divergences(slopes: Sequence[Any], weights: Sequence[Row], interval: int) ->
         delta2=max((s * s for s in sums), default=0) / one(slopes[0], interval**2),
         d2=max(a * a for a in slopes),
     )
-
-
-def root(square: Any) -> Any:
-    """Square root: a float for a float, else exact."""
-    return math.sqrt(square) if isinstance(square, float) else fraction(sympy.sqrt(exact_number(square)))

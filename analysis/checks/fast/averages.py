@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -11,14 +10,14 @@ import sympy
 from sympy import Rational, sqrt, symbols
 
 from analysis.checks import CheckBook, Depth, mutate, put, times, without
-from analysis.checks.certificates import Fact, at_most_one, chain, confirmed, identity, nonnegative
+from analysis.checks.certificates import Fact, at_most_one, chain, confirmed, identity, limit_of, nonnegative
 from analysis.checks.fast.family import Family, average_square, centre, periodic
 from analysis.checks.fast.nonconvex import SCHEDULE, family_constants, largest_step, shares
-from analysis.checks.fast.proof import drift, number_of, squares
+from analysis.checks.fast.proof import drift, squares
 from analysis.checks.points import drawn, held_at
 from analysis.domains import Real, Whole
 from analysis.evidence import Evidence
-from analysis.trials import Point, Sides, Trial, exact_number, fraction, right_side
+from analysis.trials import Point, Sides, Trial, right_side, root
 from fltheory.ledger import Claim
 from fltheory.papers import fast
 from fltheory.papers.fast import G1, G2, G3, K, L, R, eta, h, q, s, sigma, sigma_G, zeta
@@ -31,11 +30,6 @@ HYPOTHESIS = (
     "G_1 and G_2 averages or minima over the rounds, 8 - 2q before the noise term and L K eta <= 1/(2 sqrt 30). For "
     "q < 1 the condition on q itself keeps the gradients large (law.floor)."
 )
-
-
-def root(square: Any) -> Any:
-    """Square root: a float of a float, else exact."""
-    return math.sqrt(square) if isinstance(square, float) else fraction(sqrt(exact_number(square)))
 
 
 def averaged_run(point: Point, steps: int, variance: Any) -> tuple[Any, dict[str, Any]]:
@@ -91,8 +85,8 @@ def derived_condition(claim: Claim) -> Fact:
 
 def _chain(claim: Claim) -> Iterator[Fact]:
     assert claim.bound is not None
-    most = min(number_of(claim, "drift", 1 / (L * K)), number_of(claim, "arbitrary rounds", 1 / (L * K)))
-    noise = number_of(claim, "noise", s / (L * K))
+    most = min(limit_of(claim, "drift", L * K), limit_of(claim, "arbitrary rounds", L * K))
+    noise = limit_of(claim, "noise", L * K / s)
     yield from squares()
     yield from drift(most)
     kept = Rational(1, 2) - 30 * most**2

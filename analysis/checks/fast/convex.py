@@ -19,7 +19,7 @@ from analysis.checks.tools import rational_sample
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence, algebra
 from analysis.falsify import searched
-from analysis.trials import Point, Sides, right_side
+from analysis.trials import Point, Sides, right_side, root
 from fltheory.distributions.symbolic import Step
 from fltheory.errors import InputError
 from fltheory.ledger import Claim
@@ -73,16 +73,10 @@ def constants_of(point: Point) -> dict[str, Any]:
         "snapshot_clients": m,
         "arbitrary_clients": n,
         "rounds": point["rounds"],
-        "noise_std": _root(2 * point["variance"]),
-        "heterogeneity": _root((smoothness * point["spread"]) ** 2 + (flat * point["flat_spread"]) ** 2),
+        "noise_std": root(2 * point["variance"]),
+        "heterogeneity": root((smoothness * point["spread"]) ** 2 + (flat * point["flat_spread"]) ** 2),
         "start_distance_square": 2 * point["start"] ** 2,
     }
-
-
-def _root(square: Any) -> Any:
-    if isinstance(square, float):
-        return float(square**0.5)
-    return sympy.sqrt(sympy.Rational(int(square.numerator), int(square.denominator)))
 
 
 def distance(point: Point, constants: dict[str, Any]) -> Any:

@@ -18,15 +18,15 @@ from analysis.checks.certificates import (
     confirmed,
     identity,
     joined,
+    limit_of,
     nonnegative,
 )
-from analysis.checks.fast.averages import root
 from analysis.checks.fast.family import AWAY, Family, average_square
-from analysis.checks.fast.proof import drift, number_of, sizes, squares
+from analysis.checks.fast.proof import drift, sizes, squares
 from analysis.checks.points import drawn, held_at
 from analysis.domains import Choice, Domain, Real, Several, Whole
 from analysis.evidence import Evidence
-from analysis.trials import Point, Sides, Trial, right_side
+from analysis.trials import Point, Sides, Trial, right_side, root
 from fltheory.ledger import Claim
 from fltheory.papers import fast
 from fltheory.papers.fast import K, L, R, eta, h, q, s, sigma, sigma_G, tau, young_weight, zeta
@@ -184,7 +184,7 @@ MOVED = 30 * (sigma_G**2) + 5 * sigma**2 / K  # of L^2 D/h^2, besides 30 |grad F
 
 def step_of(claim: Claim) -> Any:
     """The largest L K eta."""
-    return number_of(claim, "step", 1 / (L * K))
+    return limit_of(claim, "step", L * K)
 
 
 def any_schedule_needs(most: Any) -> tuple[Any, Any]:

@@ -13,12 +13,11 @@ from analysis.checks import CheckBook, Depth, mutate, plus, put, times
 from analysis.checks.amplified.waves import Waves
 from analysis.checks.amplified.weighting import centred
 from analysis.checks.certificates import joined
-from analysis.checks.fast.averages import root
 from analysis.checks.fast.family import Family
 from analysis.checks.points import drawn, held_at
 from analysis.domains import Choice, Real, Several, Whole
 from analysis.evidence import Evidence, Tally, algebra
-from analysis.trials import Point, Sides, exact_value, right_side
+from analysis.trials import Point, Sides, exact_value, right_side, root
 from fltheory.distributions.symbolic import Step
 from fltheory.ledger import Claim
 from fltheory.papers import fast

@@ -9,17 +9,9 @@ import sympy
 from sympy import Rational, exp, symbols
 
 from analysis.checks.certificates import Fact, identity, more_than, nonnegative
-from fltheory.ledger import Claim
 from fltheory.papers.fast import M, m, tau
 
 DRIFT = Rational(1, 8)  # the largest L K eta for which the drift bound is used
-
-
-def number_of(claim: Claim, condition: str, unit: Any) -> Any:
-    """The number c of a condition eta <= c unit; infinity without the condition."""
-    if condition not in claim.conditions:
-        return sympy.oo
-    return sympy.cancel(claim.conditions[condition].rhs / unit)
 
 
 def sizes() -> dict[Any, Any]:

@@ -11,7 +11,7 @@ from analysis.falsify import searched
 from analysis.trials import Point, Trial, judge
 from fltheory.ledger import Claim
 
-POINTS = {"quick": 150, "default": 600, "deep": 30_000}
+POINTS = {"quick": 300, "default": 1000, "deep": 30_000}
 
 
 def unbroken(trial: Trial, claim: Claim, depth: str, summary: str) -> Evidence:

@@ -15,7 +15,7 @@ from analysis.checks.fedau.quadratics import Run, cyclic
 from analysis.checks.points import held_at
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence
-from analysis.trials import Point, Sides, Trial, exact_number, right_side
+from analysis.trials import Point, Sides, Trial, right_side, root
 from fltheory.ledger import Claim
 from fltheory.papers import fedau
 from fltheory.papers.fedau import (
@@ -72,16 +72,12 @@ def _run(claim: Claim, point: Point) -> Sides:
         "noise_std": point["noise"],
         "heterogeneity": smoothness * max(abs(b - middle) for b in point["centres"]),
         "initial_gap": smoothness * (point["start"] - middle) ** 2 / 2,
-        "objective_gradient_bound": math.sqrt(max(largest, 0)) if isinstance(largest, float) else _root(largest),
+        "objective_gradient_bound": math.sqrt(max(largest, 0)) if isinstance(largest, float) else root(largest),
         "mean_weight_error": sum(errors[t % len(errors)] for t in range(horizon)) * F(1, horizon),
         "largest_weight_error": max(errors[:horizon]),
         "weight_square": square,
     }
     return Sides(sum(gradients) * F(1, horizon), right_side(claim.bound, constants), constants)
-
-
-def _root(value: Any) -> Any:
-    return sympy.sqrt(exact_number(value))
 
 
 def _space(tilts: Real) -> dict[str, Domain]:

@@ -16,8 +16,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import sympy
 
+from analysis.trials import root
 from sims.adversary import repaired
 
 MOST_DRAWS = 6  # noise paths are enumerated: two to the power of the number of stochastic gradients
@@ -221,12 +221,7 @@ def constants(clients: Clients, noise: Any, step: Any, cohort_size: int, window:
         "window": window,
         "local_lr": step,
         "noise_std": noise,
-        "gradient_bound": _root(Fraction(square)) if exact else math.sqrt(square),
+        "gradient_bound": root(Fraction(square)) if exact else math.sqrt(square),
         "staleness": math.ceil(len(clients) / cohort_size) * window - 1,
         "initial_gap": 0 if least is None else max(clients.objective(start) - least, 0),
     }
-
-
-def _root(square: Fraction) -> Any:
-    root = sympy.sqrt(sympy.Rational(square.numerator, square.denominator))
-    return Fraction(int(root.p), int(root.q)) if root.is_Rational else root
