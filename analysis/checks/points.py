@@ -11,6 +11,7 @@ import sympy
 
 from analysis.checks.tools import SLACK
 from analysis.evidence import Evidence, Tally
+from analysis.falsify import searched
 from analysis.trials import Judgement, Point, Trial, exact_value, judge
 from fltheory.ledger import Claim
 from fltheory.verdicts import Verdict
@@ -97,6 +98,19 @@ def held_at(
     tally = tally_of(trial, claim, points)
     finding = f"{summary} at {tally.cases} points" + (f"; largest ratio found {tally.largest:g}." if ratio else ".")
     return tally.evidence(good, method, finding, domain=domain, ratio=ratio)
+
+
+def not_broken(trial: Trial, claim: Claim, number: int, summary: str = "") -> Evidence:
+    """`supported` if a seeded search over so many points finds no counterexample, else `refuted` with an exact one."""
+    search = searched(trial, claim, number)
+    if search.found is not None:
+        witness = facts_of(search.found.point, search.found.judgement)
+        return Evidence("refuted", "search", f"A search of {trial.name} finds a violation.", witness=witness)
+    if not search.admitted:
+        return Evidence("not checked", "search", "no point of the search satisfies every condition")
+    largest = float(f"{search.largest:.3g}")
+    found = f"{summary} No violation at {search.admitted} admitted points, largest ratio found {largest:g}."
+    return Evidence("supported", "search", found.strip(), trial.name, search.admitted, largest)
 
 
 def _short(value: Any) -> Any:

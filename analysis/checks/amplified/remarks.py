@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from fractions import Fraction as F
-from importlib.resources import files
 from typing import Any
 
 import sympy
@@ -14,6 +12,7 @@ from sympy import Dummy, Rational, Symbol, log, sqrt
 from analysis.checks import CheckBook, Depth, plus, put, times
 from analysis.checks.certificates import Fact, chain, identity, nonnegative
 from analysis.checks.points import value_of
+from analysis.checks.published import published
 from analysis.evidence import Evidence, Tally
 from fltheory.ledger import Claim
 from fltheory.papers import amplified
@@ -202,8 +201,7 @@ _LETTERS = {"sigma": sigma, "S": S, "I": I, "T": T, "c": c, "N": N, "E": Symbol(
 
 def _rows() -> Iterator[tuple[str, Any]]:
     """(participation and form, printed order) of this paper's rows that print one."""
-    text = (files("fltheory") / "data" / "amplified_tab1.csv").read_text(encoding="utf-8")
-    for row in csv.DictReader(text.splitlines()):
+    for row in published("amplified_tab1"):
         if row["method"] == "Ours" and row["order"]:
             several = row["participation"] != "regularized"
             name = f"{row['participation']}, {row['form']}" if several else row["participation"]

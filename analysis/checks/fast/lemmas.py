@@ -9,10 +9,10 @@ from sympy import Dummy, symbols
 
 from analysis.checks import CheckBook, Depth, mutate, put, times
 from analysis.checks.certificates import chain, identity, nonnegative
+from analysis.checks.points import not_broken
 from analysis.checks.tools import at
 from analysis.domains import Real, Whole
 from analysis.evidence import Evidence, Tally, conditional
-from analysis.falsify import searched
 from analysis.trials import Point, Sides, exact_value, right_side
 from fltheory.ledger import Claim
 from fltheory.papers import fast
@@ -112,13 +112,7 @@ def quadratic_client(claim: Claim, point: Point) -> Sides:
 )
 def search_for_more_drift(claim: Claim, depth: Depth) -> Evidence:
     """A seeded search over quadratic clients; `fltheory worst-case fast.reddi3` has all smooth ones."""
-    search = searched(quadratic_client, claim, {"quick": 1500, "default": 5000, "deep": 50_000}[depth])
-    if search.found is not None:
-        sides = search.found.judgement.sides
-        witness = {**search.found.point, "left": sides.left, "right": sides.right}
-        return Evidence("refuted", "search", "A counterexample was found.", cases=search.tried, witness=witness)
-    summary = f"No violation at {search.admitted} points; largest ratio found {search.largest:.3g}."
-    return Evidence("supported", "search", summary, "quadratic clients", search.admitted, search.largest)
+    return not_broken(quadratic_client, claim, {"quick": 1500, "default": 5000, "deep": 50_000}[depth])
 
 
 # ---- noise -----------------------------------------------------------------------------------------------

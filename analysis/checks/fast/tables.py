@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from decimal import Decimal
-from importlib.resources import files
 from typing import Any
 
 import sympy
 from sympy import Rational
 
 from analysis.checks import CheckBook, Depth, plus, put, times
+from analysis.checks.published import published
 from analysis.evidence import Evidence, Tally, algebra
 from fltheory.distributions.symbolic import Step
 from fltheory.ledger import Claim
@@ -26,8 +25,8 @@ Cell = dict[str, str]
 
 def cells(number: int, **wanted: str) -> list[Cell]:
     """The cells of a table with the given entries."""
-    with (files("fltheory") / "data" / f"fast_tab{number}.csv").open(encoding="utf-8") as lines:
-        return [row for row in csv.DictReader(lines) if all(row[k] == v for k, v in wanted.items())]
+    rows = published(f"fast_tab{number}")
+    return [row for row in rows if all(row[k] == v for k, v in wanted.items())]
 
 
 def accuracy(cell: Cell) -> Decimal:

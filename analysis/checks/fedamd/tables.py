@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction as F
-from importlib.resources import files
 
 import sympy
 
 from analysis.checks import CheckBook, Depth, Mutant, mutate, plus, put, times
+from analysis.checks.published import published
 from analysis.evidence import Evidence, Tally
 from fltheory.ledger import Claim
 from fltheory.papers import fedamd
@@ -21,17 +20,11 @@ COSTS = ("samples", "communication", "rounds")
 Row = Mapping[str, F]
 
 
-def read(table: str) -> list[dict[str, str]]:
-    """The lines of a published table."""
-    text = (files("fltheory") / "data" / f"fedamd_{table}.csv").read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))
-
-
 def table2() -> dict[tuple[str, int], Row]:
     """(method, participants) -> its numbers."""
     return {
         (line["method"], int(line["participants"])): {name: F(line[name]) for name in (*COSTS, "accuracy")}
-        for line in read("tab2")
+        for line in published("fedamd_tab2")
     }
 
 
@@ -96,7 +89,7 @@ def samples_of_a_miner(claim: Claim, depth: Depth) -> Evidence:
 def _parameters(table: str) -> Tally:
     """Every layer's parameters and output from its shape, valid convolutions and full layers."""
     tally, channels, side, width = Tally(), 1, 28, 0
-    for line in read(table):
+    for line in published(f"fedamd_{table}"):
         layer, shape = line["layer"], [int(n) for n in line["output"].split("x")]
         count = 0
         if layer == "Conv2d":
@@ -122,7 +115,9 @@ for _table in (fedamd.tab3, fedamd.tab4):
         """Layer by layer, and in all."""
         name = claim.id.partition(".")[2]
         tally = _parameters(name)
-        tally.equal(sum(int(line["parameters"]) for line in read(name)), int(claim.formulas["parameters"]))
+        tally.equal(
+            sum(int(line["parameters"]) for line in published(f"fedamd_{name}")), int(claim.formulas["parameters"])
+        )
         return tally.evidence(
             "exact", "table", "Every layer's parameters and output agree.", domain=f"fedamd_{name}.csv"
         )
@@ -201,7 +196,7 @@ def largest_gain(claim: Claim, depth: Depth) -> Evidence:
 def _published(method: str) -> sympy.Expr:
     """Rounds of a method without convexity, from the table."""
     names = {name: sympy.Symbol(name, positive=True) for name in ("M", "A", "K", "eps", "sigma", "mu")}
-    (line,) = (r for r in read("tab1") if r["convexity"] == "nonconvex" and r["method"] == method)
+    (line,) = (r for r in published("fedamd_tab1") if r["convexity"] == "nonconvex" and r["method"] == method)
     return sympy.sympify(line["rounds"].replace("^", "**"), locals=names)
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator
 from decimal import ROUND_HALF_UP, Decimal
-from importlib.resources import files
 from itertools import pairwise, product
 
 from sympy import Rational
 
 from analysis.checks import CheckBook, Depth, plus
+from analysis.checks.published import published
 from analysis.evidence import Evidence, Tally
 from fltheory.ledger import Claim
 from fltheory.papers import fedau
@@ -24,15 +23,10 @@ OTHERS = ("fedvarp", "mifa", "known_p")
 Column = tuple[str, ...]
 
 
-def _rows(table: str) -> list[dict[str, str]]:
-    with (files("fltheory") / "data" / f"fedau_{table}.csv").open(encoding="utf-8") as lines:
-        return list(csv.DictReader(lines))
-
-
 def _means(table: str, *columns: str) -> dict[Column, dict[str, Decimal]]:
     """Column of the table -> method -> published mean."""
     found: dict[Column, dict[str, Decimal]] = {}
-    for row in _rows(table):
+    for row in published(f"fedau_{table}"):
         found.setdefault(tuple(row[c] for c in columns), {})[row["method"]] = Decimal(row["mean"])
     return found
 
@@ -163,7 +157,7 @@ def _all_but(claim: Claim, table: str, comparisons: list[tuple[str, Decimal, Dec
 @checks(fedau.claim_D31_spread, mutants=[plus("comparisons", 1), plus("comparisons", -6)])
 def spread_over_clients(claim: Claim, depth: Depth) -> Evidence:
     """Two forms of FedAU, two averages, three spreads (negated, so that the larger is the better)."""
-    spread = {(row["metric"], row["method"]): -Decimal(row["client_sd"]) for row in _rows("tabD31")}
+    spread = {(row["metric"], row["method"]): -Decimal(row["client_sd"]) for row in published("fedau_tabD31")}
     comparisons = [
         (f"{metric}, {ours} and {other}", spread[metric, ours], spread[metric, other])
         for metric, ours, other in product(sorted({metric for metric, _ in spread}), OURS, AVERAGES)
@@ -211,7 +205,7 @@ def fedau_at_low_rates(claim: Claim, depth: Depth) -> Evidence:
 def step_sizes_on_the_grid(claim: Claim, depth: Depth) -> Evidence:
     """Every printed value is a power of the grid, rounded to its digits."""
     tally = Tally()
-    for row, which in product(_rows("tabC41"), ("local", "global")):
+    for row, which in product(published("fedau_tabC41"), ("local", "global")):
         value = Decimal(row[f"{which}_lr"])
         on_grid = any(_rounded(x, value) == value for x in _exponents(claim, which))
         tally.holds(on_grid, method=row["method"], dataset=row["dataset"], step=which, value=str(value))
