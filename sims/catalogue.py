@@ -6,7 +6,6 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -16,8 +15,7 @@ from fltheory import plugins
 from fltheory.errors import InputError, count, one_of
 from fltheory.participation import Recorded
 from sims import selection as selections
-from sims.algorithms import Algorithm, algorithms
-from sims.algorithms.protocol import Cohort, Local
+from sims.algorithms import algorithms
 from sims.problems import make, problems
 from sims.problems.rational import number
 from sims.refusals import about, building
@@ -73,8 +71,10 @@ def with_defaults(experiment: Mapping[str, Any], weighting: Named) -> dict[str, 
         with about(label_of(experiment, contestant)):
             hyper = _filled("algorithm", hypers, {k: v for k, v in contestant.items() if k not in {*own, "label"}})
             made = _made("algorithm", hypers, hyper)
+            algorithm = algorithms()[hyper["name"]]
             with building(f"algorithm {hyper['name']}", hyper):
-                wanted = _wanted(algorithms()[hyper["name"]], made, n_clients)
+                algorithm.init(made, np.zeros((1, 1)), n_clients)  # parameters of every client must be as many
+            wanted = algorithm.looks_at
             parts = {"weighting": weighting, **{what: contestant[what] for what in own if contestant[what]}}
             for what in ("weighting", "roles"):
                 if what not in wanted:
@@ -92,23 +92,6 @@ def with_defaults(experiment: Mapping[str, Any], weighting: Named) -> dict[str, 
 def label_of(experiment: Mapping[str, Any], contestant: Named) -> str:
     """What a sentence calls an algorithm: nothing where there is no other."""
     return str(contestant["label"]) if len(experiment["algorithm"]) > 1 else ""
-
-
-def _wanted(algorithm: Algorithm, hyper: Any, n_clients: int) -> set[str]:
-    """Which of weighting and roles an algorithm looks at: one of its first rounds, with one client, fails without."""
-    state = algorithm.init(hyper, np.zeros((1, 1)), n_clients)
-    cohort = Cohort(np.zeros((1, 1), dtype=np.int64), np.ones((1, 1), dtype=np.bool_), n_clients)
-    cohort = replace(cohort, weight=np.ones((1, 1)), role=np.ones((1, 1), dtype=np.int64))
-    local = Local(np.zeros((1, 1, 1)), np.zeros((1, 1, 1)))
-    wanted = set()
-    for _ in range(4):  # stages of an algorithm may differ in what they look at
-        for what, without in (("weighting", replace(cohort, weight=None)), ("roles", replace(cohort, role=None))):
-            try:
-                algorithm.apply(state, without, local, hyper)
-            except Exception:  # foreign algorithms may fail in any way
-                wanted.add(what)
-        state = algorithm.apply(state, cohort, local, hyper)
-    return wanted
 
 
 def setup_of(experiment: Mapping[str, Any], index: int) -> Setup:

@@ -12,6 +12,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal
 
 import sympy
@@ -143,6 +144,7 @@ class CheckBook:
         return enter
 
 
+@cache
 def all_checks() -> Mapping[str, list[Check]]:
     """Claim id -> its checks, over all installed check books."""
     found: dict[str, list[Check]] = {}
@@ -152,6 +154,7 @@ def all_checks() -> Mapping[str, list[Check]]:
     return found
 
 
+@cache
 def all_trials() -> Mapping[str, list[Trial]]:
     """Claim id -> its trials, over all installed check books."""
     found: dict[str, list[Trial]] = {}

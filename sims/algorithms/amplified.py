@@ -59,7 +59,14 @@ def apply(state: State, cohort: Cohort, local: Local, hyper: Hyper) -> State:
 
 
 amplified = Algorithm(
-    "amplified", "amplified FedAvg, Algorithm 1", Hyper, init, work, apply, server_vectors=lambda n_clients: 2
+    "amplified",
+    "amplified FedAvg, Algorithm 1",
+    Hyper,
+    init,
+    work,
+    apply,
+    server_vectors=lambda n_clients: 2,
+    looks_at=("weighting",),
 )
 
 

@@ -89,4 +89,5 @@ bvr_l_sgd = Algorithm(
     apply,
     server_vectors=lambda n_clients: 3,
     down=2,
+    looks_at=("roles",),
 )

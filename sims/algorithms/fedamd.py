@@ -119,6 +119,7 @@ fedamd = Algorithm(
     apply,
     server_vectors=lambda n_clients: 1 + n_clients,
     down=2,
+    looks_at=("roles",),
 )
 
 fedamd_massive = Algorithm(
@@ -131,4 +132,5 @@ fedamd_massive = Algorithm(
     server_vectors=lambda n_clients: 2,
     client_vectors=1,
     down=2,
+    looks_at=("roles",),
 )

@@ -49,4 +49,13 @@ def weighted(values: Array, cohort: Cohort) -> Array:
     return total(cohort.weight[..., None] * values, cohort.valid)
 
 
-fedavg = Algorithm("fedavg", "FedAU, Algorithm 1", Hyper, init, work, apply, server_vectors=lambda n_clients: 1)
+fedavg = Algorithm(
+    "fedavg",
+    "FedAU, Algorithm 1",
+    Hyper,
+    init,
+    work,
+    apply,
+    server_vectors=lambda n_clients: 1,
+    looks_at=("weighting",),
+)

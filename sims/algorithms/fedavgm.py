@@ -52,5 +52,12 @@ def apply(state: State, cohort: Cohort, local: Local, hyper: Hyper) -> State:
 
 
 fedavgm = Algorithm(
-    "fedavgm", "FedAvgM (arXiv 1909.06335)", Hyper, init, work, apply, server_vectors=lambda n_clients: 2
+    "fedavgm",
+    "FedAvgM (arXiv 1909.06335)",
+    Hyper,
+    init,
+    work,
+    apply,
+    server_vectors=lambda n_clients: 2,
+    looks_at=("weighting",),
 )

@@ -86,4 +86,5 @@ fedpage = Algorithm(
     apply,
     server_vectors=lambda n_clients: 3,
     down=3,
+    looks_at=("roles",),
 )

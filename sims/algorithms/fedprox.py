@@ -34,4 +34,13 @@ def work(state: State, cohort: Cohort, hyper: Hyper) -> Work:
     return Work(state.linear["x"], hyper.local_steps, hyper.local_lr, proximal=hyper.proximal)
 
 
-fedprox = Algorithm("fedprox", "FedProx, Algorithm 2", Hyper, init, work, apply, server_vectors=lambda n_clients: 1)
+fedprox = Algorithm(
+    "fedprox",
+    "FedProx, Algorithm 2",
+    Hyper,
+    init,
+    work,
+    apply,
+    server_vectors=lambda n_clients: 1,
+    looks_at=("weighting",),
+)

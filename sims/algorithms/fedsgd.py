@@ -32,4 +32,6 @@ def apply(state: State, cohort: Cohort, local: Local, hyper: Hyper) -> State:
     return State({"x": state.linear["x"] + weighted(local.delta, cohort) / cohort.n_clients})
 
 
-fedsgd = Algorithm("fedsgd", "FedAvg, section 2", Hyper, init, work, apply, server_vectors=lambda n_clients: 1)
+fedsgd = Algorithm(
+    "fedsgd", "FedAvg, section 2", Hyper, init, work, apply, server_vectors=lambda n_clients: 1, looks_at=("weighting",)
+)

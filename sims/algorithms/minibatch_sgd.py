@@ -37,5 +37,12 @@ def apply(state: State, cohort: Cohort, local: Local, hyper: Hyper) -> State:
 
 
 minibatch_sgd = Algorithm(
-    "minibatch_sgd", "Minibatch SGD (ICML 2020)", Hyper, init, work, apply, server_vectors=lambda n_clients: 1
+    "minibatch_sgd",
+    "Minibatch SGD (ICML 2020)",
+    Hyper,
+    init,
+    work,
+    apply,
+    server_vectors=lambda n_clients: 1,
+    looks_at=("weighting",),
 )

@@ -90,6 +90,7 @@ class Algorithm:
     server_vectors   parameter vectors that the server keeps, as a function of n_clients, the model included
     client_vectors   parameter vectors that each client keeps between rounds
     down, up         parameter vectors sent to and from a participating client in a round
+    looks_at         what of a cohort it needs: "weighting", "roles"
     """
 
     name: str
@@ -102,6 +103,7 @@ class Algorithm:
     client_vectors: int = 0
     down: int = 1
     up: int = 1
+    looks_at: tuple[str, ...] = ()
 
 
 def total(values: Array, valid: Array) -> Array:

@@ -9,12 +9,14 @@ import dataclasses
 import importlib
 import pkgutil
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 import sims.algorithms
+from fltheory.errors import InputError
 from sims.algorithms.protocol import Algorithm, State
 from sims.arrays import require_exact
 from tests.sims.algorithms.scenario import Convert, Scenario, exact, floats, numbers, play, scenario, tensors
@@ -183,3 +185,22 @@ def test_a_change_of_units_changes_the_run_by_its_units(algorithm: Algorithm) ->
         for before, after in zip(old, new, strict=True):
             assert (after.linear["x"] == r * before.linear["x"]).all()
             require_exact(after.linear)
+
+
+@EVERY
+def test_an_algorithm_says_what_it_looks_at(algorithm: Algorithm) -> None:
+    """A round without weights, or without roles, fails or ends elsewhere exactly for the algorithms that say so."""
+    hyper, case, found = some_hyper(algorithm), case_for(algorithm, 1), set()
+    whole = [state.linear["x"] for state in play(algorithm, hyper, case)]
+    for what, part in (("weighting", "weight"), ("roles", "role")):
+        bare = dataclasses.replace(algorithm, apply=partial(_without, algorithm, part))
+        try:
+            same = all((a.linear["x"] == x).all() for a, x in zip(play(bare, hyper, case), whole, strict=True))
+        except (InputError, AttributeError, TypeError):
+            same = False
+        found |= set() if same else {what}
+    assert found == set(algorithm.looks_at)
+
+
+def _without(algorithm: Algorithm, part: str, state: State, cohort: Any, local: Any, hyper: Any) -> State:
+    return algorithm.apply(state, dataclasses.replace(cohort, **{part: None}), local, hyper)
