@@ -19,7 +19,7 @@ COLOURS = {
     "exact": "#9fd0ee",
     "proved": "#8fd6bd",
 }
-ROW, GAP, HEAD, MARGIN, LETTER = 0.27, 0.75, 0.55, 0.15, 0.062  # inches; LETTER is a letter's width
+ROW, GAP, HEAD, MARGIN, PAD = 0.27, 0.85, 0.75, 0.15, 0.06  # inches
 
 
 def draw(paper: str | None = None, out: Path | None = None) -> str:
@@ -32,6 +32,7 @@ def draw(paper: str | None = None, out: Path | None = None) -> str:
     from matplotlib.figure import Figure
     from matplotlib.patches import FancyArrowPatch, Patch
     from matplotlib.path import Path as Curve
+    from matplotlib.textpath import TextPath
 
     from analysis.files import new_file_beside, require_writable
 
@@ -48,7 +49,7 @@ def draw(paper: str | None = None, out: Path | None = None) -> str:
     known = recorded()
     verdicts = {id_: known.get(id_, {}).get("verdict", "not checked") for id_ in places}
     names = {id_: id_ if paper is None else id_.partition(".")[2] for id_ in places}
-    widths = {id_: 0.1 + LETTER * len(name) for id_, name in names.items()}
+    widths = {id_: 2 * PAD + TextPath((0, 0), name, size=7).get_extents().width / 72 for id_, name in names.items()}
     rows = 1 + max(row for _, row in places.values())
     left = [MARGIN]
     for level in range(1 + max(column for column, _ in places.values())):
@@ -70,10 +71,21 @@ def draw(paper: str | None = None, out: Path | None = None) -> str:
                 )
                 axes.add_patch(FancyArrowPatch(path=curve, arrowstyle="-|>", mutation_scale=6, color="0.6", lw=0.6))
             box = {"boxstyle": "round,pad=0.2", "facecolor": COLOURS[verdicts[id_]], "edgecolor": "0.3", "lw": 0.5}
-            axes.text(x + 0.04, y, names[id_], va="center", fontsize=7, bbox=box)
+            axes.text(x + PAD, y, names[id_], va="center", fontsize=7, bbox=box)
         present = [verdict for verdict in VERDICTS if verdict in verdicts.values()]
         handles = [Patch(facecolor=COLOURS[verdict], edgecolor="0.3", label=verdict) for verdict in present]
-        axes.legend(handles=handles, loc="upper left", ncols=len(handles), frameon=False, fontsize=8)
+        title = f"{paper or 'all papers'}: an arrow goes from a claim to what rests on it"
+        axes.text(MARGIN, size[1] - 0.15, title, va="center", fontsize=8)
+        key = (MARGIN / size[0], 1 - 0.25 / size[1])
+        axes.legend(
+            handles=handles,
+            loc="upper left",
+            bbox_to_anchor=key,
+            borderpad=0,
+            ncols=len(handles),
+            frameon=False,
+            fontsize=8,
+        )
         partial = new_file_beside(path)
         figure.savefig(
             partial, format=path.suffix[1:], dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None
