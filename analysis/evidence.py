@@ -39,7 +39,7 @@ class Evidence:
         """A plain dictionary, empty fields left out, exact numbers as strings."""
         kept = {k: v for k, v in vars(self).items() if v not in ("", 0, None) and v != {}}
         if self.witness:
-            kept["witness"] = {k: v if isinstance(v, int | float | bool) else str(v) for k, v in self.witness.items()}
+            kept["witness"] = {k: v if isinstance(v, int | float | bool) else _text(v) for k, v in self.witness.items()}
         return kept
 
 
@@ -133,11 +133,8 @@ def algebra(
     return Evidence(good, "algebra", summary, "; ".join(done), len(done))
 
 
-def _plain(value: Any) -> Any:
-    # Six digits: the last bits differ between processors, a recorded verdict must not.
-    if isinstance(value, float):
-        return float(f"{value:.6g}")
-    return value if isinstance(value, int | str) else str(value)
+def _text(value: Any) -> str:
+    return f"({', '.join(map(_text, value))})" if isinstance(value, tuple) else str(value)
 
 
 def _facts(witness: Mapping[str, Any]) -> str:

@@ -41,10 +41,12 @@ def falsify_claim(claim_id: str, *, budget: str, seed: int = 0, out: Path | None
 
 def replay_file(path: Path) -> tuple[str, bool]:
     """Verify a witness file anew; the text to print, and whether it violates the claim."""
-    claim, trial, point, judgement, unchanged = witness.replay(path)
+    claim, trial, point, judgement, changed = witness.replay(path)
     lines = [f"{claim.id}: {claim.title}", f"trial {trial.name}", *_facts(point, judgement, claim)]
-    if not unchanged:
+    if "claim_sha256" in changed:
         lines.append("note: the statement has changed since this witness was found; it was judged as it stands now")
+    elif changed:
+        lines.append(f"note: the file itself says otherwise of {', '.join(changed)}; the lines above are computed now")
     verdict = "violates" if judgement.violated else "does not violate"
     return "\n".join([*lines, f"In exact arithmetic this point {verdict} the claim."]), judgement.violated
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from fractions import Fraction
 from textwrap import fill
 from typing import Any
 
@@ -121,5 +123,7 @@ def _verdict_lines(claim: Claim, entry: dict[str, Any] | None) -> list[str]:
 
 
 def _short(value: Any) -> str:
+    """On one line: a long text is cut, a fraction also said in decimals."""
     text = str(value)
-    return text if len(text) <= 100 else f"{text[:60]}... ({len(text)} characters)"
+    short = text if len(text) <= 100 else f"{text[:60]}... ({len(text)} characters)"
+    return f"{short} = {float(Fraction(text)):.6g}" if re.fullmatch(r"-?\d+/\d+", text) else short

@@ -23,24 +23,31 @@ SCHEMA = 1
 
 def save(found: Found, claim: Claim, path: Path) -> None:
     """Write a counterexample, by way of a temporary name."""
-    sides = found.judgement.sides
     content = {
         "schema": SCHEMA,
         "claim": claim.id,
         "claim_sha256": claim.digest,
         "trial": found.trial.name,
         "point": {name: _plain(value) for name, value in found.point.items()},
+        **_judged(claim, found.judgement),
+    }
+    write_text(path, json.dumps(content, indent=1) + "\n")
+
+
+def _judged(claim: Claim, judgement: Judgement) -> dict[str, Any]:
+    """What a file says of its point: constants, conditions, facts and both sides."""
+    sides = judgement.sides
+    return {
         "constants": {name: str(value) for name, value in sides.constants.items()},
         "conditions": {name: str(relation) for name, relation in claim.conditions.items()},
         "facts": dict(sides.facts),
         "left": str(sides.left),
         "right": str(sides.right),
     }
-    write_text(path, json.dumps(content, indent=1) + "\n")
 
 
-def replay(path: Path) -> tuple[Claim, Trial, dict[str, Any], Judgement, bool]:
-    """Claim, trial, point, the judgement computed anew, and whether the statement is still the one that was judged.
+def replay(path: Path) -> tuple[Claim, Trial, dict[str, Any], Judgement, list[str]]:
+    """Claim, trial, point, the judgement computed anew, and what else in the file is not what was computed now.
 
     Raises InputError for a file that is not a witness, an unknown claim or trial, a point outside the trial's space,
     or a point that does not satisfy a condition of the claim.
@@ -59,7 +66,8 @@ def replay(path: Path) -> tuple[Claim, Trial, dict[str, Any], Judgement, bool]:
     failed = [name for name, holds in statements.items() if not holds]
     if failed:
         raise InputError("witness", str(path), f"a point that satisfies every condition; it fails: {', '.join(failed)}")
-    return claim, trial, point, judgement, content["claim_sha256"] == claim.digest
+    now = {"claim_sha256": claim.digest, **_judged(claim, judgement)}
+    return claim, trial, point, judgement, [name for name, value in now.items() if content.get(name) != value]
 
 
 def _read(path: Path) -> dict[str, Any]:

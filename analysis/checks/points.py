@@ -42,9 +42,8 @@ def witnessed(trial: Trial, claim: Claim, point: Point, summary: str) -> Evidenc
     trial.require(point)
     found = judge(trial, claim, point)
     if found.violated:
-        return Evidence(
-            "refuted", "exact witness", summary, cases=1, largest=found.ratio, witness=facts_of(point, found)
-        )
+        what = " ".join((trial.evaluate.__doc__ or "").split())
+        return Evidence("refuted", "exact witness", summary, what, 1, found.ratio, witness=facts_of(point, found))
     reason = "a condition fails there" if not found.admitted else "both sides agree with the claim there"
     return Evidence("not checked", "exact witness", f"The known witness does not violate this statement: {reason}.")
 

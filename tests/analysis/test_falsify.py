@@ -73,6 +73,22 @@ def test_a_file_that_is_no_witness(
             replay_file(path)
 
 
+@pytest.mark.parametrize(
+    "change", [{"left": "1"}, {"right": "0"}, {"constants": {}}, {"conditions": {"step": "True"}}, {"facts": {}}]
+)
+def test_a_file_that_misstates_its_own_point_is_told_so(
+    change: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "witness.json"
+    with toy.installed(monkeypatch):
+        falsify_claim("toy.false", budget="20s", out=path)
+        assert "note:" not in replay_file(path)[0]
+        path.write_text(json.dumps(json.loads(path.read_text()) | change))
+        text, violated = replay_file(path)
+    assert violated
+    assert f"the file itself says otherwise of {next(iter(change))};" in text
+
+
 def test_a_point_that_does_not_violate_is_said_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "witness.json"
     with toy.installed(monkeypatch):

@@ -122,7 +122,10 @@ def coins_mixed(claim: Claim, point: Point) -> Sides:
 
 @checks.trial(fast.thm2_mixed, {k: v for k, v in SPACE.items() if k not in ("start", "variance")})
 def from_the_optimum(claim: Claim, point: Point) -> Sides:
-    """The same from the minimum of F and without noise: heterogeneity alone."""
+    """Four clients with curvatures L and mu in two directions, centres at +a and -a, half and half, no noise.
+
+    From the minimum of F at 0; a coin decides on snapshots, arbitrary rounds ask clients with centres at +a.
+    """
     zero = 0 * point["spread"]
     return _sides(claim, {**point, "start": zero, "variance": zero})
 

@@ -127,7 +127,12 @@ def printed_sides(claim: Claim, point: Point, m: int) -> tuple[Any, dict[str, An
 
 @checks.trial(fast.thm1, space={**SCHEDULE, "sampled": Choice((2, 1))})
 def plus_minus_one_family(claim: Claim, point: Point) -> Sides:
-    """The smaller of the averages over rounds 0 to R - 1 and 1 to R, against the printed bound."""
+    """Two clients with F_1 = (x-1)^2/2 and F_2 = (x+1)^2/2, no noise, from x_0 = start.
+
+    Rounds 0, I, 2I, ... are snapshots of `sampled` of them, the others ask in turn the side (1, -1, or 0: whichever
+    pulls x away from 0) in `who`; step_share is the step in parts of the largest allowed. The left side is the smaller
+    of the averages over rounds 0 to R - 1 and 1 to R; it and the G's are rounded to 40 digits on the safe side.
+    """
     assert claim.bound is not None
     left, constants, facts = printed_sides(claim, point, point["sampled"])
     return Sides(left, right_side(claim.bound, constants), constants, facts)
@@ -190,7 +195,10 @@ def least_average(start: Any, limit: Any, keep: Any, rounds: int) -> Any:
     },
 )
 def every_round_a_snapshot(claim: Claim, point: Point) -> Sides:
-    """m of M clients in every round, in closed form; G_1 is at least what round 0 gives, G_3 bounded by the reach."""
+    """M clients, half with (x-1)^2/2 and half with (x+1)^2/2, m of them drawn in every round, no noise.
+
+    In closed form; G_1 is at least what round 0 gives, G_3 bounded by what any draw can reach.
+    """
     assert claim.bound is not None
     m, steps = point["sampled"], point["steps"]
     one = 1.0 if isinstance(point["start"], float) else F(1)

@@ -41,13 +41,13 @@ def _tuned(claim: Claim, point: Point, m: int) -> Sides:
 
 @checks.trial(fast.cor1, space={**SCHEDULE, "sampled": Choice((2, 1))})
 def tuned_step(claim: Claim, point: Point) -> Sides:
-    """Snapshots of one or both clients every I rounds; the conditions of Theorem 1 hold."""
+    """F_1 = (x-1)^2/2, F_2 = (x+1)^2/2: snapshots of one or both every I rounds; Theorem 1's conditions hold."""
     return _tuned(claim, point, point["sampled"])
 
 
 @checks.trial(fast.cor2, space=SCHEDULE)
 def tuned_step_equal_cohorts(claim: Claim, point: Point) -> Sides:
-    """The same with one client a round, m = n = 1."""
+    """F_1 = (x-1)^2/2, F_2 = (x+1)^2/2, one client a round (m = n = 1), a snapshot every I rounds."""
     return _tuned(claim, point, 1)
 
 

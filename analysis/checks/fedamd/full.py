@@ -69,14 +69,18 @@ def _exact(number: int, like: Any) -> Any:
 
 @checks.trial(fedamd.thm44, SPACE)
 def quadratics_with_cycles(claim: Claim, point: Point) -> Sides:
-    """Smallest E|grad F|^2 of all rounds of whole cycles."""
+    """Clients with F_i = h_i x^2/2 (h_i in `curvatures`), from x_0 = start, noise of anchors additive.
+
+    The left side is the smallest E|grad F|^2 of all rounds of whole cycles; `local` is eta_l K L, `product` is
+    eta_s eta_l K L tau.
+    """
     run, constants, facts = _run(point)
     return Sides(run.least(point["start"] ** 2, point["cycles"]), right_side(claim.bound, constants), constants, facts)
 
 
 @checks.trial(fedamd.thm44_proof, SPACE)
 def quadratics_with_cycles_on_average(claim: Claim, point: Point) -> Sides:
-    """Average E|grad F|^2 over all rounds of whole cycles."""
+    """Clients with F_i = h_i x^2/2, noise of anchors additive: the average E|grad F|^2 over whole cycles."""
     run, constants, facts = _run(point)
     left = run.average(point["start"] ** 2, point["cycles"], anchors=True)
     return Sides(left, right_side(claim.bound, constants), constants, facts)

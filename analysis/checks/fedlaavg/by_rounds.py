@@ -31,6 +31,7 @@ def last_iteration(claim: Claim, left: Left, *, started: bool = False) -> Any:
 
     @checks.trial(claim, {**SPACE, **LOCAL} | ({} if started else READING))
     def end_of_a_run(claim: Claim, point: Point) -> Sides:
+        """Clients with f_i' = sign_i * clip(x - centre_i, -cap_i, cap_i), at the end of the last round."""
         found, step, steps = run(point), point["local_lr"], point["local_steps"]
         facts = {name: holds for name, holds in found.facts.items() if name != "f has a minimum"}
         if started:
@@ -88,10 +89,10 @@ def early() -> Iterator[dict[str, Any]]:
             yield {**point, "x^(-1)": reading, "local_steps": 1}
 
 
-# Client 1 against three others, all with |f_i'| about 1; client 1 is away in round 2: I = 1, ten local steps.
+# Client 4 against three others, all with |f_i'| about 1; three of four, all of them available, are asked: I = 1.
 DRIFTING = {
-    "centres": (F(-1), F(-1), F(-1), F(-1)), "caps": (F(101, 100),), "signs": (1, -1, -1, -1), "start": F(0),
-    "local_lr": F(1, 10_000), "noise": 0, "cohort_size": 4, "window": 2, "wish": (15, 14), "rounds": 2,
+    "centres": (F(-1), F(-1), F(-1), F(-1)), "caps": (F(101, 100),), "signs": (-1, -1, -1, 1), "start": F(0),
+    "local_lr": F(1, 10_000), "noise": 0, "cohort_size": 3, "window": 1, "wish": (15,), "rounds": 3,
     "local_steps": 10,
 }  # fmt: skip
 # f_1' = x - 1 and f_2' = 1 wherever the iterates are; everybody takes part, I = 0, two local steps.
