@@ -34,6 +34,8 @@ class Cycles:
         if a == 1:
             return start + (cycles - 1) * b, cycles * start + cycles * (cycles - 1) * b / 2, start + cycles * b
         rest = b / (1 - a)
+        if start == rest:  # all cycles are alike
+            return rest, cycles * rest, rest
         last, power = (start - rest) * a ** (cycles - 1), a**cycles
         return rest + last, cycles * rest + (start - rest) * (1 - power) / (1 - a), rest + (start - rest) * power
 

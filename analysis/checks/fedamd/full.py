@@ -38,7 +38,7 @@ SPACE: dict[str, Domain] = {
 }
 
 
-def _run(point: Point) -> tuple[Cycles, dict[str, Any], dict[str, bool]]:
+def run_of(point: Point) -> tuple[Cycles, dict[str, Any], dict[str, bool]]:
     """The closed form of the run, the constants of the theorem, and what it assumes."""
     one, period, steps = point["local"] * 0 + 1, point["anchor_period"], point["local_steps"]
     curvatures = [one * h for h in point["curvatures"]]
@@ -74,14 +74,14 @@ def quadratics_with_cycles(claim: Claim, point: Point) -> Sides:
     The left side is the smallest E|grad F|^2 of all rounds of whole cycles; `local` is eta_l K L, `product` is
     eta_s eta_l K L tau.
     """
-    run, constants, facts = _run(point)
+    run, constants, facts = run_of(point)
     return Sides(run.least(point["start"] ** 2, point["cycles"]), right_side(claim.bound, constants), constants, facts)
 
 
 @checks.trial(fedamd.thm44_proof, SPACE)
 def quadratics_with_cycles_on_average(claim: Claim, point: Point) -> Sides:
     """Clients with F_i = h_i x^2/2, noise of anchors additive: the average E|grad F|^2 over whole cycles."""
-    run, constants, facts = _run(point)
+    run, constants, facts = run_of(point)
     left = run.average(point["start"] ** 2, point["cycles"], anchors=True)
     return Sides(left, right_side(claim.bound, constants), constants, facts)
 
@@ -89,7 +89,7 @@ def quadratics_with_cycles_on_average(claim: Claim, point: Point) -> Sides:
 @checks.trial(fedamd.thm44_repaired, SPACE)
 def quadratics_with_cycles_over_miners(claim: Claim, point: Point) -> Sides:
     """Average E|grad F|^2 over the miner rounds of whole cycles."""
-    run, constants, facts = _run(point)
+    run, constants, facts = run_of(point)
     left = run.average(point["start"] ** 2, point["cycles"], anchors=False)
     return Sides(left, right_side(claim.bound, constants), constants, facts)
 
@@ -120,7 +120,7 @@ def average_gradient_for_a_long_period(claim: Claim, depth: Depth) -> Evidence:
     )  # fmt: skip
 
 
-def _grid(depth: Depth) -> list[Point]:
+def grid(depth: Depth) -> list[Point]:
     """The initial gap alone, anchor noise alone, both, curvature noise; equal and unequal clients."""
     periods = (2, 100) if depth == "quick" else (2, 3, 10, 22, 65, 100, 1000, 3000)
     base = {"anchor_batch": 1, "noise": "anchors", "noise_size": 0, "start": 1, "cycles": 1, "product": F(1, 15)}
@@ -150,7 +150,7 @@ def _grid(depth: Depth) -> list[Point]:
 def miner_rounds_on_quadratics(claim: Claim, depth: Depth) -> Evidence:
     """Exact moments of whole cycles, and a proof of the bound."""
     points = held_at(
-        quadratics_with_cycles_over_miners, claim, _grid(depth),
+        quadratics_with_cycles_over_miners, claim, grid(depth),
         summary="No violation on scalar quadratics", domain="tau up to 3000, 1 to 3 clients, K in {1, 4}, to 40 cycles",
     )  # fmt: skip
     return proved(_cycle_argument(claim), points, "Cycle by cycle, with the miners' displacement in closed form.")
