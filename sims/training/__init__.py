@@ -1,0 +1,1 @@
+"""Training on real image and text tasks: the same algorithms, on torch."""

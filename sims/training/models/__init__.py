@@ -1,0 +1,68 @@
+"""The models, found by name: factories of plain `torch.nn.Module`s, named by the paper that trains them.
+
+Every model of ours maps a batch to logits (B, classes): images are float (B, C, H, W), normalised; text is integer
+token ids (B, length). It is called as `model(x, masks=None)` and keeps to four rules, so that an engine may run one
+client or many at once:
+
+- it works under `torch.func.functional_call`, `vmap` and `grad`, alone or together;
+- it draws nothing: the dropout masks of a step come in as a tuple of tensors (see `sims.training.models.layers`), and
+  without them, as in evaluation, dropout is the identity;
+- `mask_shapes(batch)` and `drop_rates` say which masks a batch takes (empty where there is no dropout);
+- it has no buffers: the parameters are all of its state.
+
+Listing the names needs no torch.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fltheory import plugins
+from fltheory.errors import InputError, one_of
+from fltheory.streams import stream
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["make", "models", "names"]
+
+GROUP = "fltheory.models"
+
+
+def names() -> list[str]:
+    """The names of all installed models, none of them loaded."""
+    return list(plugins.entries(GROUP))
+
+
+def models() -> dict[str, Callable[..., torch.nn.Module]]:
+    """Name -> factory of every installed package, this one included, from entry points of `fltheory.models`.
+
+    Raises InputError that names the entry point that cannot be loaded.
+    """
+    return {name: plugins.load(entry) for name, entry in plugins.entries(GROUP).items()}
+
+
+def make(name: str, *, seed: int = 0, **parameters: Any) -> torch.nn.Module:
+    """A named model with the initial parameters of `seed`, in float32 on the CPU.
+
+    torch's global generator is left as it was.
+    Raises InputError for an unknown name, unknown parameters and bad values.
+    """
+    known = plugins.entries(GROUP)
+    if name not in known:
+        raise InputError("model", name, one_of(str(name), known))
+    factory = plugins.load(known[name])
+    try:
+        inspect.signature(factory).bind(**parameters)
+    except TypeError as mismatch:
+        allowed = ", ".join(inspect.signature(factory).parameters) or "nothing"
+        raise InputError(f"model {name}", parameters, f"given by {allowed} ({mismatch})") from None
+    import torch
+
+    start = int(stream(seed, "sims.training.models").integers(2**63))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(start)
+        model: torch.nn.Module = factory(**parameters)
+    return model
