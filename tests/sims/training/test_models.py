@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+import sys
 
 import pytest
 
@@ -103,6 +105,11 @@ def test_every_model_of_ours_is_tested_here():
     ours = {name for name, factory in models().items() if factory.__module__.startswith("sims.")}
     assert ours == {name for name, _, _ in COUNTS} == set(SMALL)
     assert ours <= set(names())
+
+
+def test_listing_the_names_needs_no_torch():
+    code = "import sys, sims.training.models as m; sys.exit('torch' in sys.modules or 'mlp' not in m.names())"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize("name", SMALL)
