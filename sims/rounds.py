@@ -309,7 +309,8 @@ def _part(state: Mapping[str, npt.NDArray[Any]], part: str) -> dict[str, npt.NDA
 
 
 def _is_finite(array: Array) -> bool:
-    return math.isfinite(float((array * array).sum()))
+    flat = array.reshape(-1)
+    return math.isfinite(float(flat @ flat))
 
 
 def _infinite_rows(array: Array) -> BoolArray:

@@ -110,7 +110,9 @@ def total(values: Array, valid: Array) -> Array:
     """Sum over the valid slots of (..., S, d): (..., d)."""
     xp = array_namespace(values)
     zero = zeros((1,) * values.ndim, values)
-    return xp.sum(xp.where(valid[..., None], values, zero), axis=-2) + zero[..., 0, :]  # no slots: still exact
+    if not bool(xp.all(valid)):
+        values = xp.where(valid[..., None], values, zero)
+    return xp.sum(values, axis=-2) + zero[..., 0, :]  # no slots: still exact
 
 
 def mean(values: Array, valid: Array) -> Array:

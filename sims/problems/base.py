@@ -54,7 +54,14 @@ class Draws:
 
 
 class Problem(Protocol):
-    """Objectives F_n of `n_clients` clients over `dimension` parameters; f is their plain mean."""
+    """Objectives F_n of `n_clients` clients over `dimension` parameters; f is their plain mean.
+
+    For speed, a problem may also have:
+
+    slots_at_once   how many clients of a cohort compute together; None for all of them
+    descend         (start, clients, draws, step_size) -> last iterates (..., S, d): plain local steps from draws
+                    (steps, ..., S, width), if there is a faster way than gradient after gradient
+    """
 
     n_clients: int
     dimension: int

@@ -1,0 +1,177 @@
+"""Gradients of many clients' models at once: three engines that give the same numbers, at different speed.
+
+Models are rows of a matrix (S, d): parameters flattened in the order of `module.named_parameters()`. Losses are
+means over a client's batch. Randomness (dropout masks) comes with the batch, never from within.
+
+sequential   client after client through autograd, the usual loop; for any module, and what the others are tested by
+layered      chains of linear layers and ReLUs, with the products of all clients written as one (`bmm`)
+vmap         any module of torch.func, all clients in one program: for accelerators
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from fltheory.errors import InputError, one_of
+from sims.training.models.layers import layers_of
+
+CACHE = 2**21  # bytes of models that a core keeps close: clients that step together on a CPU
+
+
+class Engine(Protocol):
+    """name, and how many clients of a model of d parameters compute together (None for all)."""
+
+    name: str
+
+    def at_once(self, itemsize: int) -> int | None:
+        """Clients that should step together."""
+
+    def gradients(self, models: Tensor, inputs: Tensor, targets: Tensor, masks: tuple[Tensor, ...] = ()) -> Tensor:
+        """Gradients (S, d) of the mean losses of models (S, d) on inputs (S, B, ...) with classes (S, B)."""
+
+
+class Sequential:
+    """One client after the other: a forward and a backward pass each."""
+
+    name = "sequential"
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module, self.layout = module, Layout(module)
+
+    def at_once(self, itemsize: int) -> int | None:
+        return 1
+
+    def gradients(self, models: Tensor, inputs: Tensor, targets: Tensor, masks: tuple[Tensor, ...] = ()) -> Tensor:
+        result = torch.empty_like(models)
+        for s in range(models.shape[0]):
+            parameters = {n: p.detach().requires_grad_() for n, p in self.layout.named(models[s]).items()}
+            loss = loss_of(self.module, parameters, inputs[s], targets[s], tuple(mask[s] for mask in masks))
+            parts = torch.autograd.grad(loss, list(parameters.values()))
+            torch.cat([part.reshape(-1) for part in parts], out=result[s])
+        return result
+
+
+class Vmapped:
+    """All clients in one program."""
+
+    name = "vmap"
+
+    def __init__(self, module: nn.Module) -> None:
+        layout = Layout(module)
+
+        def loss(flat: Tensor, inputs: Tensor, targets: Tensor, masks: tuple[Tensor, ...]) -> Tensor:
+            return loss_of(module, layout.named(flat), inputs, targets, masks)
+
+        self._gradients: Callable[..., Tensor] = torch.func.vmap(torch.func.grad(loss))
+
+    def at_once(self, itemsize: int) -> int | None:
+        return None
+
+    def gradients(self, models: Tensor, inputs: Tensor, targets: Tensor, masks: tuple[Tensor, ...] = ()) -> Tensor:
+        return self._gradients(models, inputs, targets, masks)
+
+
+class Layered:
+    """A chain of linear layers with ReLUs between them, its backward pass written out.
+
+    `descend` does plain steps in place, so that a parameter is read and written once a step.
+    """
+
+    name = "layered"
+
+    def __init__(self, module: nn.Module) -> None:
+        widths = layers_of(module)
+        if widths is None:
+            raise InputError("engine", self.name, "another one: this model is no chain of linear layers and ReLUs")
+        self.shapes, self.sizes = list(zip(widths[1:], widths, strict=False)), []
+        for out, into in self.shapes:
+            self.sizes += [out * into, out]
+
+    def at_once(self, itemsize: int) -> int | None:
+        return max(1, CACHE // (itemsize * sum(self.sizes)))
+
+    def gradients(self, models: Tensor, inputs: Tensor, targets: Tensor, masks: tuple[Tensor, ...] = ()) -> Tensor:
+        result = torch.empty_like(models)
+        layers, slopes = self._layers(models), self._layers(result)
+        for layer, inputs_of, error in self._backward(layers, inputs, targets):
+            weight, bias = slopes[layer]
+            torch.bmm(error.mT, inputs_of, out=weight)
+            torch.sum(error, 1, out=bias)
+        return result
+
+    def step(self, models: Tensor, inputs: Tensor, targets: Tensor, step_size: float, weight_decay: float) -> None:
+        """models -= step_size * (gradients + weight_decay * models), in place."""
+        kept = 1 - step_size * weight_decay
+        layers = self._layers(models)
+        for layer, inputs_of, error in self._backward(layers, inputs, targets):
+            weight, bias = layers[layer]
+            weight.baddbmm_(error.mT, inputs_of, beta=kept, alpha=-step_size)
+            bias.mul_(kept).sub_(error.sum(1), alpha=step_size)
+
+    def _layers(self, models: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """Views of the weights (S, out, in) and biases (S, out) of each layer."""
+        parts = models.split(self.sizes, dim=1)
+        weights = [part.view(-1, *shape) for part, shape in zip(parts[::2], self.shapes, strict=True)]
+        return list(zip(weights, parts[1::2], strict=True))
+
+    def _backward(self, layers: list[tuple[Tensor, Tensor]], inputs: Tensor, targets: Tensor) -> Any:
+        """Yield (layer, its inputs, slope of the loss by its outputs), last layer first, before a layer is changed."""
+        batch, last = targets.shape[1], len(layers) - 1
+        seen = [inputs.reshape(*targets.shape, -1)]
+        for layer, (weight, bias) in enumerate(layers):
+            out = torch.baddbmm(bias[:, None], seen[-1], weight.mT)
+            seen.append(out if layer == last else out.relu_())
+        error = torch.softmax(seen.pop(), dim=-1)
+        error.scatter_add_(-1, targets[..., None], torch.full_like(error[..., :1], -1))
+        error /= batch
+        for layer in range(last, -1, -1):
+            below = torch.bmm(error, layers[layer][0]) * (seen[layer] > 0) if layer else None
+            yield layer, seen[layer], error
+            if below is not None:
+                error = below
+
+
+class Layout:
+    """Where the parameters of a module stand in a flat vector."""
+
+    def __init__(self, module: nn.Module) -> None:
+        parameters = dict(module.named_parameters())
+        self.names, self.shapes = list(parameters), [p.shape for p in parameters.values()]
+        self.sizes = [p.numel() for p in parameters.values()]
+
+    def named(self, flat: Tensor) -> dict[str, Tensor]:
+        """Views of a flat vector (d,), by the names of the module."""
+        parts = flat.split(self.sizes)
+        return {n: part.view(shape) for n, part, shape in zip(self.names, parts, self.shapes, strict=True)}
+
+
+def loss_of(
+    module: nn.Module, parameters: dict[str, Tensor], inputs: Tensor, targets: Tensor, masks: tuple[Tensor, ...] = ()
+) -> Tensor:
+    """Mean cross-entropy of one model on one batch."""
+    more = {"masks": masks} if masks else {}
+    return cross_entropy(torch.func.functional_call(module, parameters, (inputs,), more), targets)
+
+
+ENGINES: dict[str, Callable[[nn.Module], Engine]] = {
+    "layered": Layered,
+    "sequential": Sequential,
+    "vmap": Vmapped,
+}
+
+
+def make(name: str, module: nn.Module, device: torch.device) -> Engine:
+    """The engine of this name; "auto" is layered where the module allows it, else vmap on accelerators.
+
+    Raises InputError for an unknown name, and for an engine that cannot run the module.
+    """
+    if name == "auto":
+        name = "layered" if layers_of(module) else "sequential" if device.type == "cpu" else "vmap"
+    if name not in ENGINES:
+        raise InputError("engine", name, one_of(name, ["auto", *ENGINES]))
+    return ENGINES[name](module)

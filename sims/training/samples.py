@@ -1,0 +1,72 @@
+"""Which samples a client's minibatches hold, for all clients of a cohort at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from fltheory.errors import InputError
+
+IntArray = npt.NDArray[np.int64]
+
+
+class Sampler:
+    """Minibatches of `batch` samples from the clients' own samples.
+
+    parts         for each client the indices of its samples among `n_samples`
+    replacement   independent samples; otherwise in random order within a round, over again when they are used up
+
+    Raises InputError for a client without samples, and for an index that is no sample's.
+    """
+
+    def __init__(self, parts: Sequence[IntArray], n_samples: int, batch: int, replacement: bool) -> None:
+        self.sizes = np.array([len(part) for part in parts], dtype=np.int64)
+        if not len(parts) or not self.sizes.all():
+            empty = int(np.argmin(self.sizes)) if len(parts) else "no client"
+            raise InputError("parts", empty, "samples for every client (this one has none)")
+        self.order = np.concatenate(parts).astype(np.int64)
+        if self.order.min() < 0 or self.order.max() >= n_samples:
+            raise InputError("parts", int(self.order.max()), f"indices of the {n_samples} samples")
+        self.first = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
+        self.n_samples, self.batch, self.replacement = n_samples, batch, replacement
+
+    def of(self, client: int) -> IntArray:
+        """The samples of a client."""
+        return self.order[self.first[client] : self.first[client] + self.sizes[client]]
+
+    @property
+    def weights(self) -> npt.NDArray[np.float64]:
+        """What each sample counts in f: 1/(N n_i) for those of client i, (n_samples,); 0 for those of nobody."""
+        weights = np.zeros(self.n_samples)
+        np.add.at(weights, self.order, np.repeat(1 / (len(self.sizes) * self.sizes), self.sizes))
+        return weights
+
+    @property
+    def owner(self) -> IntArray:
+        """The client who holds each entry of `order`."""
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+    def draw(self, rng: np.random.Generator, clients: IntArray, steps: int, size: int) -> IntArray:
+        """Samples of `steps` batches of each client (..., S): indices (steps, ..., S, size)."""
+        sizes = self.sizes[clients]
+        if self.replacement:
+            own = (rng.random((steps, *clients.shape, size)) * sizes[..., None]).astype(np.int64)
+        else:
+            own = self._shuffled(rng, sizes, steps * size)
+            own = np.moveaxis(own.reshape(*clients.shape, steps, size), -2, 0)
+        return self.order[self.first[clients][..., None] + own]
+
+    @staticmethod
+    def _shuffled(rng: np.random.Generator, sizes: IntArray, wanted: int) -> IntArray:
+        """For sizes (...,), `wanted` numbers below each, in random order, every pass anew: (..., wanted)."""
+        if not sizes.size:
+            return np.zeros((*sizes.shape, wanted), dtype=np.int64)
+        passes, longest = -(-wanted // int(sizes.min())), int(sizes.max())
+        keys = rng.random((passes, *sizes.shape, longest))
+        keys[np.broadcast_to(np.arange(longest) >= sizes[..., None], keys.shape)] = np.inf
+        permutations = np.moveaxis(np.argsort(keys, axis=-1), 0, -2)  # (..., passes, longest)
+        round_trip, place = np.divmod(np.arange(wanted), sizes[..., None])
+        flat = permutations.reshape(*sizes.shape, -1)
+        return np.take_along_axis(flat, round_trip * longest + place, axis=-1)

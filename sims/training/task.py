@@ -1,0 +1,211 @@
+"""Training a network on the clients' data as a problem, so that the one round loop and every algorithm run on it.
+
+F_n is the mean cross-entropy of a module over the samples of client n (plus weight_decay ||x||^2 / 2), f the plain
+mean of the F_n; a model is all parameters in one flat vector. Data live on the device of the model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.dropout import _DropoutNd
+
+from fltheory.errors import InputError, count
+from sims.algorithms.protocol import Cohort, Work
+from sims.problems.base import Constants, Draws
+from sims.training import augment, engines
+from sims.training.models.layers import masks_from
+from sims.training.samples import Sampler
+
+AT_ONCE = 512  # samples of one pass in an exact gradient
+
+UNKNOWN = Constants(
+    smoothness=None,
+    strong_convexity=0,
+    polyak_lojasiewicz=0,
+    noise_std=None,
+    noise_smoothness=None,
+    heterogeneity=None,
+    gradient_bound=None,
+    minimum=None,
+    minimiser=None,
+)
+
+
+class Task:
+    """A module to train, and the clients who hold the data.
+
+    module         any module without buffers; it gives logits (B, classes) for inputs (B, ...)
+    inputs         (n, ...) all samples, of the module's dtype or integer tokens
+    targets        (n,) classes
+    parts          for each client the indices of its samples; every client has some
+    batch          samples of a stochastic gradient
+    replacement    whether samples of one batch are drawn independently; else a client's samples come in random order
+                   within a round, over again when they are used up
+    augmentation   of a batch's images, one of `sims.training.augment.kinds`; a choice for each image, or one for all
+                   of a batch (per_image); colours need to know how images were normalised (mean, std)
+    engine         "auto", or one of `sims.training.engines.ENGINES`
+    device         of torch
+
+    Raises InputError for a module with buffers (who would average them?) or with dropout of torch's (it draws from a
+    global generator), an empty client, and a device that is not there.
+    """
+
+    constants = UNKNOWN
+
+    def __init__(
+        self,
+        module: nn.Module,
+        inputs: Tensor,
+        targets: Tensor,
+        parts: Sequence[npt.NDArray[np.int64]],
+        *,
+        batch: int = 16,
+        replacement: bool = True,
+        augmentation: str = "none",
+        per_image: bool = True,
+        mean: Sequence[float] | None = None,
+        std: Sequence[float] | None = None,
+        weight_decay: float = 0.0,
+        engine: str = "auto",
+        device: str = "cpu",
+    ) -> None:
+        if names := [name for name, _ in module.named_buffers()]:
+            allowed = (
+                "one without buffers, which are neither parameters nor averaged (use group or layer normalisation)"
+            )
+            raise InputError("module", names, allowed)
+        if any(isinstance(part, _DropoutNd) for part in module.modules()):
+            raise InputError("module", type(module).__name__, "one with dropout of sims.training.models.layers, if any")
+        if len(inputs) != len(targets):
+            raise InputError("targets", len(targets), f"one for each of the {len(inputs)} inputs")
+        self.device = a_device(device)
+        self.module = module.to(self.device)
+        self.inputs, self.targets = inputs.to(self.device), targets.to(self.device)
+        self.layout = engines.Layout(module)
+        self.n_clients, self.dimension = len(parts), sum(self.layout.sizes)
+        self.sampler = Sampler(parts, len(inputs), count("batch", batch), replacement)
+        self.augmentation, self.per_image = augmentation, per_image
+        self._augment_width, self._normalised = augment.width(augmentation), {"mean": mean, "std": std}
+        self._mask_shapes = getattr(module, "mask_shapes", lambda batch: ())
+        self._drops = bool(self._mask_shapes(1))
+        if not (math.isfinite(weight_decay) and weight_decay >= 0):
+            raise InputError("weight_decay", weight_decay, "a number of at least 0")
+        self.weight_decay = weight_decay
+        self.engine = engines.make(engine, module, self.device)
+        at_once = self.engine.at_once(self.start.element_size())
+        self.slots_at_once = at_once if self.device.type == "cpu" or engine == "sequential" else None
+        self.descend = self._descend if isinstance(self.engine, engines.Layered) else None
+
+    @cached_property
+    def start(self) -> Tensor:
+        """The parameters that the module has, (d,)."""
+        return torch.cat([p.detach().reshape(-1) for p in self.module.parameters()])
+
+    def draw(self, rng: np.random.Generator, cohort: Cohort, work: Work) -> Draws:
+        """Samples of every batch, numbers for their augmentation, and a seed where there is dropout."""
+        clients = np.asarray(cohort.clients.cpu())
+        steps = gradient = None
+        if work.steps:
+            steps = self._draw(rng, clients, work.steps, self.sampler.batch)
+        if work.gradient_at is not None and work.batch is not None:
+            gradient = self._draw(rng, clients, 1, work.batch * self.sampler.batch)[0]
+        return Draws(steps, gradient)
+
+    def _draw(self, rng: np.random.Generator, clients: npt.NDArray[np.int64], steps: int, size: int) -> Tensor:
+        shape = (steps, *clients.shape)
+        parts = [self.sampler.draw(rng, clients, steps, size)]
+        if self._augment_width:
+            changes = augment.draw(self.augmentation, rng, (*shape, size if self.per_image else 1))
+            parts.append(changes.reshape(*shape, -1))
+        if self._drops:
+            parts.append(rng.integers(2**62, size=(*shape, 1)))
+        return torch.from_numpy(np.concatenate(parts, axis=-1)).to(self.device)
+
+    def stochastic_gradient(self, y: Tensor, clients: Tensor, draw: Tensor | None) -> Tensor:
+        """Gradients (..., S, d) on the batches of a draw (..., S, width); without a draw the exact ones."""
+        if draw is None:
+            return self.gradient(y, clients)
+        models = y.reshape(-1, self.dimension)
+        gradients = self.engine.gradients(models, *self._batch(draw.reshape(len(models), -1)))
+        return self._regularised(gradients, models).reshape(y.shape)
+
+    def gradient(self, y: Tensor, clients: Tensor) -> Tensor:
+        """Exact gradients of the clients (..., S), each at its own point (..., S, d): (..., S, d)."""
+        models, result = y.reshape(-1, self.dimension), torch.zeros_like(y.reshape(-1, self.dimension))
+        for s, client in enumerate(clients.reshape(-1).tolist()):
+            own = torch.from_numpy(self.sampler.of(client)).to(self.device)
+            for part in own.split(AT_ONCE):
+                one = self.engine.gradients(models[s : s + 1], self.inputs[part][None], self.targets[part][None])
+                result[s] += one[0] * (len(part) / len(own))
+        return self._regularised(result, models).reshape(y.shape)
+
+    def objective(self, x: Tensor) -> Tensor:
+        """f at models (..., d): (...)."""
+        weights = torch.from_numpy(self.sampler.weights).to(self.device, x.dtype)
+        values = [torch.sum(weights * self.losses(model)[0]) for model in x.reshape(-1, self.dimension)]
+        penalty = self.weight_decay / 2 * torch.sum(x * x, dim=-1)
+        return torch.stack(values).reshape(x.shape[:-1]) + penalty
+
+    def losses(self, model: Tensor, data: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
+        """Cross-entropy and whether the class is right, for every sample of the data, by default the clients': (n,)."""
+        inputs, targets = data or (self.inputs, self.targets)
+        parameters = self.layout.named(model)
+        losses, right = [], []
+        with torch.no_grad():
+            for some, classes in zip(inputs.split(2 * AT_ONCE), targets.split(2 * AT_ONCE), strict=True):
+                logits = torch.func.functional_call(self.module, parameters, (some,))
+                losses.append(torch.nn.functional.cross_entropy(logits, classes, reduction="none"))
+                right.append(logits.argmax(dim=-1) == classes)
+        return torch.cat(losses), torch.cat(right)
+
+    def _descend(self, start: Tensor, clients: Tensor, draws: Tensor, step_size: Any) -> Tensor:
+        assert isinstance(self.engine, engines.Layered)
+        models = start.reshape(-1, self.dimension).clone()
+        for draw in draws:
+            inputs, targets, _ = self._batch(draw.reshape(len(models), -1))
+            self.engine.step(models, inputs, targets, float(step_size), self.weight_decay)
+        return models.reshape(start.shape)
+
+    def _batch(self, draw: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+        """Inputs (S, B, ...), classes (S, B) and dropout masks of a draw (S, width)."""
+        seeds: list[int] = []
+        if self._drops:
+            draw, seeds = draw[:, :-1], draw[:, -1].tolist()
+        width = self._augment_width
+        size = draw.shape[1] // (1 + width) if self.per_image else draw.shape[1] - width
+        index = draw[:, :size]
+        inputs = self.inputs.index_select(0, index.reshape(-1)).reshape(*index.shape, *self.inputs.shape[1:])
+        if width:
+            changes = draw[:, size:].reshape(len(draw), -1, width)
+            inputs = augment.apply(self.augmentation, inputs, changes, **self._normalised)
+        return inputs, self.targets[index], self._masks(seeds, size) if seeds else ()
+
+    def _masks(self, seeds: list[int], size: int) -> tuple[Tensor, ...]:
+        generators = [torch.Generator(self.device).manual_seed(seed) for seed in seeds]
+        kind = {"device": self.device, "dtype": self.start.dtype}
+        uniforms = [
+            torch.stack([torch.rand(shape, generator=generator, **kind) for generator in generators])
+            for shape in self._mask_shapes(size)
+        ]
+        return masks_from(self.module, uniforms)
+
+    def _regularised(self, gradients: Tensor, models: Tensor) -> Tensor:
+        return gradients + self.weight_decay * models if self.weight_decay else gradients
+
+
+def a_device(name: str) -> torch.device:
+    """The device of this name; InputError unless it is there."""
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError("device", name, f"one that is there ({str(error).splitlines()[0]})") from None
+    return device

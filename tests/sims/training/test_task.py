@@ -1,0 +1,182 @@
+"""A network and its data as a problem: against autograd on the loss written out, and engines against each other."""
+
+import numpy as np
+import pytest
+
+from fltheory.errors import InputError
+from fltheory.participation import Bernoulli, UniformSubset
+from sims.algorithms.fedavg import Hyper, fedavg
+from sims.algorithms.protocol import Cohort, Work
+from sims.algorithms.scaffold import Hyper as ScaffoldHyper
+from sims.algorithms.scaffold import scaffold
+from sims.problems.local import local_update
+from sims.rounds import Setup, Simulation
+from sims.weighting import AverageParticipating
+
+torch = pytest.importorskip("torch", reason="needs the training extra")
+from sims.training.engines import ENGINES  # noqa: E402
+from sims.training.models import make  # noqa: E402
+from sims.training.task import Task  # noqa: E402
+
+pytestmark = pytest.mark.torch
+
+N = 6
+
+
+def data(shape, n=60, classes=4):
+    generator = torch.Generator().manual_seed(3)
+    inputs = torch.randn((n, *shape), generator=generator, dtype=torch.float64)
+    return inputs, torch.randint(0, classes, (n,), generator=generator)
+
+
+def parts(n=60):
+    """Clients of 1, 2, 3, ... samples; the last has the rest."""
+    cuts = np.cumsum(np.arange(1, N))
+    return np.split(np.random.default_rng(0).permutation(n), cuts)
+
+
+CASES = {
+    "layered": ("mlp", {"widths": [5, 7, 6, 4]}, (5,)),
+    "linear": ("logistic", {"d": 5, "classes": 4}, (5,)),
+    "cnn": ("fedau-fashion", {"size": 8, "classes": 4}, (1, 8, 8)),
+    "dropout": ("fedau-cifar100", {"size": 8, "classes": 4}, (3, 8, 8)),
+}
+
+
+def task(case="layered", **options):
+    name, parameters, shape = CASES[case]
+    return Task(make(name, **parameters).double(), *data(shape), parts(), **{"batch": 3, **options})
+
+
+def loss(task, client, model):
+    own = torch.from_numpy(task.sampler.of(client))
+    logits = torch.func.functional_call(task.module, task.layout.named(model), (task.inputs[own],))
+    return torch.nn.functional.cross_entropy(logits, task.targets[own])
+
+
+def everybody(task):
+    return Cohort(torch.arange(N)[None], torch.ones((1, N), dtype=torch.bool), N)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_exact_gradients_are_those_of_the_loss(case):
+    one = task(case, weight_decay=0.1)
+    models = one.start + 0.1 * torch.randn((1, N, one.dimension), generator=torch.Generator().manual_seed(1)).double()
+    found = one.gradient(models, torch.arange(N)[None])[0]
+    for client in range(N):
+        model = models[0, client].clone().requires_grad_()
+        (expected,) = torch.autograd.grad(loss(one, client, model) + 0.05 * (model**2).sum(), model)
+        torch.testing.assert_close(found[client], expected, rtol=1e-10, atol=1e-12)
+
+
+def test_the_objective_is_the_plain_mean_of_the_clients():
+    one = task(weight_decay=0.1)
+    expected = sum(loss(one, client, one.start) for client in range(N)) / N + 0.05 * (one.start**2).sum()
+    torch.testing.assert_close(one.objective(one.start[None])[0], expected, rtol=1e-12, atol=0)
+
+
+def updates(one, *, steps=3, **work):
+    cohort = everybody(one)
+    asked = Work(one.start[None], steps, 0.2, **work)
+    return local_update(one, asked, cohort, one.draw(np.random.default_rng(7), cohort, asked))
+
+
+CROPS = {"augmentation": "crop-flip", "per_image": True}
+
+
+@pytest.mark.parametrize(
+    ("case", "options"),
+    [
+        *((case, {}) for case in CASES),
+        *((case, CROPS | {"per_image": per_image}) for case in ("cnn", "dropout") for per_image in (True, False)),
+        *((case, {"replacement": False}) for case in CASES),
+    ],
+)
+def test_engines_agree(case, options):
+    reference = updates(task(case, engine="sequential", weight_decay=0.1, **options)).delta
+    assert float(reference.abs().max()) > 1e-3
+    for engine in ENGINES if case in ("layered", "linear") else ("vmap",):
+        found = updates(task(case, engine=engine, weight_decay=0.1, **options)).delta
+        torch.testing.assert_close(found, reference, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("extra", [{"proximal": 0.3}, {"correction": True}, {"direction": True}, {"gradient_at": True}])
+def test_the_way_of_plain_steps_and_groups_change_nothing(extra):
+    """In place or gradient after gradient, all clients at once or two by two."""
+    one = task()
+    work = dict(extra)
+    if "correction" in work:
+        work["correction"] = torch.linspace(-1, 1, N * one.dimension, dtype=torch.float64).reshape(1, N, -1)
+    for name in ("direction", "gradient_at"):
+        if name in work:
+            work[name] = one.start[None] + 1
+    expected = updates(one, **work, batch=2)
+    one.descend = None
+    slow = updates(one, **work, batch=2)
+    one.slots_at_once = 4
+    grouped = updates(one, **work, batch=2)
+    for found in (slow, grouped):
+        torch.testing.assert_close(found.delta, expected.delta, rtol=1e-10, atol=1e-12)
+        if expected.gradient is not None:
+            torch.testing.assert_close(found.gradient, expected.gradient, rtol=1e-10, atol=1e-12)
+
+
+def test_dropout_masks_are_drawn_from_the_stream_of_the_run():
+    one = task("dropout")
+    torch.manual_seed(0)
+    first = updates(one).delta
+    torch.manual_seed(1)
+    assert torch.equal(updates(one).delta, first)
+    cohort = everybody(one)
+    asked = Work(one.start[None], 1, 0.2)
+    draws = [one.draw(np.random.default_rng(seed), cohort, asked).steps for seed in (1, 2)]
+    masks = [one._batch(draw[0, 0])[2] for draw in draws]
+    assert not torch.equal(masks[0][0], masks[1][0])
+    assert set(masks[0][0].unique().tolist()) == {0.0, 1.25}
+
+
+@pytest.mark.parametrize("engine", ["layered", "sequential", "vmap"])
+def test_an_engine_gives_the_same_bits_again_and_through_a_checkpoint(engine):
+    def run(until):
+        one = task(engine=engine)
+        setup = Setup(one, fedavg, Hyper(0.1, 1, 2), Bernoulli(np.full(N, 0.5)), AverageParticipating(), dropout=0.2)
+        return Simulation(setup, one.start[None], 8, np.random.default_rng(5)), until
+
+    unbroken, _ = run(8)
+    unbroken.advance()
+    half, _ = run(4)
+    half.advance(4)
+    resumed, _ = run(8)
+    resumed.load_state_dict(half.state_dict())
+    resumed.advance()
+    assert torch.equal(unbroken.state.linear["x"], resumed.state.linear["x"])
+
+
+def test_memories_train_too():
+    one = task()
+    setup = Setup(one, scaffold, ScaffoldHyper(0.1, 1, 2), UniformSubset(N, 3))
+    simulation = Simulation(setup, one.start[None], 30, np.random.default_rng(0))
+    before = float(one.objective(one.start[None])[0])
+    simulation.advance()
+    assert float(one.objective(simulation.state.linear["x"])[0]) < before - 0.1
+    assert simulation.state.linear["x"].dtype == torch.float64
+
+
+def test_bad_input_is_one_sentence():
+    module, (inputs, targets) = make("mlp", widths=[5, 4]).double(), data((5,))
+    with pytest.raises(InputError, match="module must be one without buffers"):
+        Task(torch.nn.Sequential(torch.nn.Linear(5, 4), torch.nn.BatchNorm1d(4)), inputs, targets, parts())
+    with pytest.raises(InputError, match="one with dropout of sims"):
+        Task(torch.nn.Sequential(torch.nn.Linear(5, 4), torch.nn.Dropout()), inputs, targets, parts())
+    with pytest.raises(InputError, match="parts must be samples for every client"):
+        Task(module, inputs, targets, [np.arange(5), np.arange(0)])
+    with pytest.raises(InputError, match="indices of the 60 samples"):
+        Task(module, inputs, targets, [np.arange(70)])
+    with pytest.raises(InputError, match="targets must be one for each"):
+        Task(module, inputs, targets[:5], parts())
+    with pytest.raises(InputError, match="device must be one that is there"):
+        Task(module, inputs, targets, parts(), device="cuda")
+    with pytest.raises(InputError, match="engine must be one of auto, layered"):
+        Task(module, inputs, targets, parts(), engine="vmpa")
+    with pytest.raises(InputError, match="no chain of linear layers"):
+        Task(make("fedau-fashion").double(), torch.zeros(60, 1, 28, 28).double(), targets, parts(), engine="layered")
