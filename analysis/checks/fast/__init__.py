@@ -2,8 +2,24 @@
 
 from dataclasses import replace
 
-from analysis.checks import CheckBook, Mutant
-from analysis.checks.fast import adaptive, averages, convex, floor, laws, lemmas, nonconvex, rates, steps, tables
+from analysis.checks import CheckBook, Mutant, mutate
+from analysis.checks.fast import (
+    adaptive,
+    averages,
+    branches,
+    coins,
+    convex,
+    corollary3,
+    floor,
+    laws,
+    lemmas,
+    nonconvex,
+    rates,
+    readings,
+    schedules,
+    steps,
+    tables,
+)
 from analysis.checks.units import Flag, unit_checks
 from fltheory.ledger import Claim
 from fltheory.papers import fast
@@ -18,6 +34,7 @@ def _condition_of_the_appendix(claim: Claim) -> Claim:
 
 
 _UNITS = {
+    "fast.cor3": Flag(mutate("many rounds", "R >= 20 m L/mu", lambda c: c.lts / fast.mu <= c.gts)),
     "fast.thm2.main": Flag(Mutant("the version of the appendix", _as_in_the_appendix)),
     "fast.thm2.mixed": Flag(Mutant("the condition of the appendix", _condition_of_the_appendix)),
     "fast.thm2.mixed_reverse": Flag(
@@ -30,11 +47,16 @@ checks = CheckBook(
     adaptive.checks,
     nonconvex.checks,
     averages.checks,
+    schedules.checks,
     floor.checks,
     laws.checks,
     rates.checks,
     steps.checks,
+    coins.checks,
+    branches.checks,
     convex.checks,
+    readings.checks,
+    corollary3.checks,
     tables.checks,
     unit_checks(fast.paper, _UNITS),
 )

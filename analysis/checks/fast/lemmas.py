@@ -5,29 +5,28 @@ from __future__ import annotations
 from fractions import Fraction as F
 from typing import Any
 
-from sympy import Dummy, symbols
+from sympy import Dummy, sqrt, symbols
 
-from analysis.checks import CheckBook, Depth, mutate, put, times
-from analysis.checks.certificates import chain, identity, nonnegative
-from analysis.checks.points import not_broken
+from analysis.checks import CheckBook, Depth, mutate, put, times, without
+from analysis.checks.certificates import chain, confirmed, identity, limit_of, more_than, nonnegative
+from analysis.checks.fast.contraction import perturbed
+from analysis.checks.fast.proof import drift
+from analysis.checks.points import drawn, held_at, not_broken
 from analysis.checks.tools import at
 from analysis.domains import Real, Whole
 from analysis.evidence import Evidence, Tally, conditional
 from analysis.trials import Point, Sides, exact_value, right_side
 from fltheory.ledger import Claim
 from fltheory.papers import fast
-from fltheory.papers.fast import K, L, mu, sigma, sigma_G
+from fltheory.papers.fast import K, L, eta, mu, sigma, sigma_G
 
 checks = CheckBook()
 
 
-@checks.trial(
-    fast.lem2_improved,
-    {"flat": Real("1/100", 1), "steep": Real("1/100", 4), "y": Real(-4, 4), "z": Real(-4, 4)},
-)
-def two_curvatures(claim: Claim, point: Point) -> Sides:
-    """x = 0, curvature mu below it and L above."""
-    assert claim.bound is not None
+TWO = {"flat": Real("1/100", 1), "steep": Real("1/100", 4), "y": Real(-4, 4), "z": Real(-4, 4)}
+
+
+def _two_curvatures(claim: Claim, point: Point) -> Sides:
     flat, steep = point["flat"], point["steep"]
 
     def value(x: Any) -> Any:
@@ -39,16 +38,24 @@ def two_curvatures(claim: Claim, point: Point) -> Sides:
     return Sides(left, right_side(claim.bound, constants), constants)
 
 
+@checks.trial(fast.lem2, TWO)
+def two_curvatures_printed(claim: Claim, point: Point) -> Sides:
+    """x = 0, curvature mu below it and L above."""
+    return _two_curvatures(claim, point)
+
+
+@checks.trial(fast.lem2_improved, TWO)
+def two_curvatures(claim: Claim, point: Point) -> Sides:
+    """x = 0, curvature mu below it and L above."""
+    return _two_curvatures(claim, point)
+
+
 def _perturbed(claim: Claim) -> Evidence:
     """The chain: smoothness at z, strong convexity at y, a square; then the example that attains it."""
     assert claim.bound is not None
-    u, v = symbols("u v")  # y - x, z - x, along any direction
     d, rest = fast.lemma_distance, Dummy("rest", nonnegative=True)
     steps = [
-        identity(
-            "(L/2)|v|^2 - (mu/2)|u|^2 + (mu/4)|u - v|^2 = ((L+mu)/2)|v|^2 - (mu/4)|u + v|^2, for each coordinate",
-            L / 2 * v**2 - mu / 2 * u**2 + mu / 4 * (u - v) ** 2 - (L + mu) / 2 * v**2 + mu / 4 * (u + v) ** 2,
-        ),
+        perturbed(),
         nonnegative("(L+mu)/2 |z - x|^2 is at most the bound, L >= mu", claim.bound.rhs - (L + mu) / 2 * d**2,
                     {L: mu + rest}),
     ]  # fmt: skip
@@ -105,17 +112,80 @@ def quadratic_client(claim: Claim, point: Point) -> Sides:
     fast.reddi3,
     mutants=[
         times("bound", "1/20"),
+        times("bound", "1/3"),
         put("bound", 6 * K * sigma_G**2, 0),
         put("bound", sigma**2, 0),
         put("bound", fast.drift_gradient, 0),
+        put("bound", 30 * K**2, 30 * K),
+        mutate("step", "as large as 1/(4 L K)", lambda c: c.lhs <= 2 * c.rhs),
+        without("step"),
     ],
 )
-def search_for_more_drift(claim: Claim, depth: Depth) -> Evidence:
-    """A seeded search over quadratic clients; `fltheory worst-case fast.reddi3` has all smooth ones."""
-    return not_broken(quadratic_client, claim, {"quick": 1500, "default": 5000, "deep": 50_000}[depth])
+def drift_step_by_step(claim: Claim, depth: Depth) -> Evidence:
+    """The recursion over local steps, and a seeded search; `fltheory worst-case fast.reddi3` has all smooth clients."""
+    assert claim.bound is not None
+    found = 2 * K * eta**2 * (sigma**2 + 6 * K * (sigma_G**2 + fast.drift_gradient**2))
+    steps = [
+        *drift(limit_of(claim, "step", L * K), constant=2),
+        nonnegative("the claim allows as much", claim.bound.rhs - found, {K: more_than(1)}),
+    ]
+    proof = chain(steps, "A recursion over the local steps, which has 2 in place of 5.")
+    number = {"quick": 1500, "default": 5000, "deep": 50_000}[depth]
+    return confirmed(proof, not_broken(quadratic_client, claim, number))
 
 
 # ---- noise -----------------------------------------------------------------------------------------------
+
+
+@checks.trial(
+    fast.karim4,
+    {"noisy": Whole(1, 100), "later": Whole(0, 20), "weight": Real(-3, 3), "pull": Real(-2, 2), "noise": Real(0, 4)},
+)
+def means_that_see_the_noise(claim: Claim, point: Point) -> Sides:
+    """Some terms of noise alone, then terms without any: a constant and a multiple of the sum of the noises so far."""
+    noisy, later, variance = point["noisy"], point["later"], point["noise"] ** 2
+    constant, seen = (later * point["pull"]) ** 2, later * point["weight"]
+    constants = {
+        "summands": noisy + later,
+        "noise_std": point["noise"],
+        "means_square": constant + seen**2 * noisy * variance,
+    }
+    return Sides(constant + (1 + seen) ** 2 * noisy * variance, right_side(claim.bound, constants), constants)
+
+
+@checks(
+    fast.karim4,
+    mutants=[
+        times("bound", "19/20"),
+        put("bound", 2 * fast.summands, fast.summands),
+        put("bound", 2 * fast.means_square, fast.means_square),
+        put("bound", fast.summands, sqrt(fast.summands)),
+    ],
+)
+def mean_and_noise(claim: Claim, depth: Depth) -> Evidence:
+    """The chain; and sums whose last term repeats all noises before it, which come close to the bound."""
+    assert claim.bound is not None
+    mean, noise, first, second = symbols("mean noise first second", real=True)
+    steps = [
+        identity("2|mean|^2 + 2|noise|^2 = |mean + noise|^2 + |mean - noise|^2",
+                 2 * mean**2 + 2 * noise**2 - (mean + noise) ** 2 - (mean - noise) ** 2),
+        identity("|a + b|^2 = |a|^2 + |b|^2 + 2<a, b>; <a, b> has mean 0 if b has it given a: T noises have T sigma^2",
+                 (first + second) ** 2 - first**2 - second**2 - 2 * first * second),
+        nonnegative("the claim allows as much",
+                    claim.bound.rhs - 2 * fast.means_square - 2 * fast.summands * sigma**2,
+                    {fast.summands: more_than(1)}),
+    ]  # fmt: skip
+    number = {"quick": 200, "default": 2000, "deep": 50_000}[depth]
+    parts: tuple[dict[str, Any], ...] = (
+        {},
+        {"later": 1, "weight": 1.0, "pull": 0.0},
+        {"weight": 0.0, "pull": 1.0, "noise": 0.0},
+    )
+    points = [point for part in parts for point in drawn(means_that_see_the_noise, number, **part)]
+    numbers = held_at(
+        means_that_see_the_noise, claim, points, "exact", "exact moments", domain="means that repeat earlier noise"
+    )
+    return confirmed(chain(steps, "Mean and noise apart, the noises orthogonal."), numbers)
 
 
 @checks(fast.A8_A10, mutants=[times("noise", 2), times("noise", "1/2")])

@@ -1,4 +1,4 @@
-"""What every proof around Theorem 1 uses: the elementary squares, the drift of local steps, drawing m of M clients."""
+"""What the proofs of both theorems use: elementary squares, the drift of local steps, drawing m of M clients."""
 
 from __future__ import annotations
 
@@ -34,11 +34,19 @@ def squares() -> Iterator[Fact]:
     yield nonnegative("tau <= 1", 1 - tau, sizes())
 
 
-def drift(most: Any) -> Iterator[Fact]:
-    """E|x_k - x|^2 <= 5 K eta^2 sigma^2 + 30 K^2 eta^2 (sigma_G^2 + |g|^2) for every client, k < K, L K eta <= most.
+def exponentials() -> Iterator[Fact]:
+    """1 + u <= exp(u) and 1 - u <= exp(-u) for u >= 0: what is left is the integral of something nonnegative."""
+    u, v = symbols("u v", nonnegative=True)
+    for sign, words in ((1, "exp(u) - 1 - u = integral of exp(v) - 1"), (-1, "exp(-u) - 1 + u = that of 1 - exp(-v)")):
+        rest = sympy.integrate(sign * (exp(sign * v) - 1), (v, 0, u))
+        yield identity(f"{words}, v from 0 to u", exp(sign * u) - 1 - sign * u - rest)
+
+
+def drift(most: Any, constant: Any = 5) -> Iterator[Fact]:
+    """E|x_k - x|^2 <= c K eta^2 (sigma^2 + 6 K (sigma_G^2 + |g|^2)) for every client, k < K, L K eta <= most, c = 5.
 
     A local step multiplies |x_k - x|^2 by at most 1 + 1/(2K-1) + 6 h^2/K, h = L K eta, and adds eta^2 sigma^2 and
-    6 K eta^2 (sigma_G^2 + |g|^2).
+    6 K eta^2 (sigma_G^2 + |g|^2). Its noise has conditional mean 0, and may depend on the state otherwise.
     """
     yield Fact("L K eta <= 1/8", bool(most <= DRIFT))
     steps, x, y, z = (sympy.Dummy(name, positive=True) for name in "Kxyz")
@@ -53,4 +61,5 @@ def drift(most: Any) -> Iterator[Fact]:
         Rational(1, 2) + 6 * DRIFT**2 - (steps - 1) * growth,
         {steps: more_than(1)},
     )
-    yield nonnegative("which is at most 5", 5 - exp(Rational(1, 2) + 6 * DRIFT**2))
+    yield from exponentials()
+    yield nonnegative(f"which is at most {constant}", constant - exp(Rational(1, 2) + 6 * DRIFT**2))
