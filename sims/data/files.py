@@ -1,0 +1,155 @@
+"""Files that the user names: IDX, `.npz`, CSV and LEAF's JSON, read into the arrays of a labelled data set.
+
+Training and test part are told by the files' names: one with test, t10k, valid or eval in it is for testing. An
+`.npz` may hold both (x_train, y_train, x_test, y_test). Several files of a part are put together in the order given.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import zipfile
+import zlib
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fltheory.errors import InputError, count
+from sims.data.arrays import Array
+from sims.data.assemble import groups, inputs, joined, labels, split
+from sims.data.formats import read_idx
+
+Parts = dict[str, dict[str, list[Any]]]  # part -> inputs, labels or groups -> one entry a file
+
+TEST_NAME = re.compile("(?<![a-z])(test|t10k|valid|eval)", re.IGNORECASE)
+_ROLES = {
+    "inputs": ("inputs", "x", "images", "data", "features", "text"),
+    "labels": ("labels", "y", "label", "targets"),
+    "groups": ("groups", "users", "group", "user"),
+}
+TWEET_OF_SIX = 4  # LEAF's Sentiment140 keeps id, date, query, user, text for a tweet
+
+
+def read_files(
+    files: Sequence[str | Path],
+    *,
+    shape: Sequence[int] | None = None,
+    transposed: bool = False,
+    columns: Sequence[str] | None = None,
+    encoding: str = "utf-8",
+    hold_out: int | None = None,
+    length: int = 40,
+) -> dict[str, Array]:
+    """The arrays of a labelled data set.
+
+    shape        of one image (height, width, channels) where the files hold flat rows; without it these are features
+    transposed   whether height and width are exchanged, as in EMNIST's IDX files
+    columns      names of a CSV file's columns, if its first line does not give them: label, and text or numbers,
+                 and group where there are natural clients; with text, other columns are not looked at
+    hold_out     every hold_out-th training sample is for testing, where no file is
+    length       words of a text; characters if all texts are of one length and all labels are single characters
+
+    Whole numbers from 0 to 255 of images stay; numbers from 0 to 1 become 0 to 255; others are refused. Labels are
+    numbered from 0 in order. Raises InputError for a file that cannot be read or does not fit the others.
+    """
+    if not files:
+        raise InputError("files", list(files), "at least one file")
+    parts: Parts = {"train": defaultdict(list), "test": defaultdict(list)}
+    for file in map(Path, files):
+        _read(file, parts, columns, encoding)
+    train = joined("train", parts["train"])
+    if parts["test"]:
+        test = joined("test", parts["test"])
+    elif hold_out is not None:
+        train, test = split(train, count("hold_out", hold_out, least=2))
+    else:
+        allowed = "with one whose name says test, t10k, valid or eval, or hold_out given"
+        raise InputError("files", [Path(file).name for file in files], allowed)
+    if set(train) != set(test):
+        raise InputError("files", sorted(set(train) ^ set(test)), "in the training and in the test part, or in neither")
+    return {**labels(train, test), **groups(train, test), **inputs(train, test, shape, transposed, length)}
+
+
+def _read(file: Path, parts: Parts, columns: Sequence[str] | None, encoding: str) -> None:
+    part = "test" if TEST_NAME.search(file.name) else "train"
+    try:
+        head = file.open("rb").read(2)
+        if head == b"PK":
+            _read_npz(file, part, parts)
+        elif head in (b"\0\0", b"\x1f\x8b"):
+            array = read_idx(file.read_bytes(), str(file))
+            parts[part]["labels" if array.ndim == 1 else "inputs"].append(array)
+        elif file.suffix.lower() == ".json":
+            _read_leaf(json.loads(file.read_text(encoding="utf-8")), parts[part])
+        elif file.suffix.lower() == ".csv":
+            _read_csv(file, parts[part], columns, encoding)
+        else:
+            raise InputError("file", str(file), "IDX, .npz, .csv or LEAF's .json")
+    except InputError:
+        raise
+    except OSError as error:
+        raise InputError("file", str(file), f"one that can be read ({error.strerror})") from None
+    except (ValueError, KeyError, TypeError, LookupError, csv.Error, zipfile.BadZipFile, zlib.error) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:160]
+        raise InputError("file", str(file), f"a well-formed one of its format ({reason})") from None
+
+
+def _read_npz(file: Path, part: str, parts: Parts) -> None:
+    with np.load(file, allow_pickle=False) as archive:
+        for key in archive.files:
+            plain = key.lower()
+            for split in ("train", "test"):
+                if plain.startswith(f"{split}_") or plain.endswith(f"_{split}"):
+                    part_of_key, plain = split, plain.removeprefix(f"{split}_").removesuffix(f"_{split}")
+                    break
+            else:
+                part_of_key = part
+            role = next((role for role, known in _ROLES.items() if plain in known), None)
+            if role is None:
+                raise InputError(f"array in {file.name}", key, "x, y or groups, or with _train or _test behind")
+            parts[part_of_key][role].append(archive[key])
+
+
+def _read_leaf(content: Any, part: dict[str, list[Any]]) -> None:
+    """LEAF: {"users": [...], "user_data": {user: {"x": [...], "y": [...]}}}."""
+    found: dict[str, list[Any]] = {"inputs": [], "labels": [], "groups": []}
+    for user in content["users"]:
+        x, y = content["user_data"][user]["x"], content["user_data"][user]["y"]
+        if len(x) != len(y):
+            raise ValueError(f"user {user} has {len(x)} inputs and {len(y)} labels")
+        found["inputs"] += [
+            row[TWEET_OF_SIX] if isinstance(row, list) and isinstance(row[0], str) else row for row in x
+        ]
+        found["labels"] += y
+        found["groups"] += [str(user)] * len(y)
+    is_text = found["inputs"] and isinstance(found["inputs"][0], str)
+    part["inputs"].append(found["inputs"] if is_text else np.array(found["inputs"]))
+    part["labels"].append(np.array(found["labels"]))
+    part["groups"].append(np.array(found["groups"]))
+
+
+def _read_csv(file: Path, part: dict[str, list[Any]], columns: Sequence[str] | None, encoding: str) -> None:
+    with file.open(newline="", encoding=encoding) as stream:
+        reader = csv.reader(stream)
+        header = list(columns) if columns is not None else next(reader, [])
+        table = [row for row in reader if row]
+    names = {role: [i for i, column in enumerate(header) if column.lower() in known] for role, known in _ROLES.items()}
+    label, group = names["labels"][:1], names["groups"][:1]
+    text = [i for i, column in enumerate(header) if column.lower() == "text"]
+    if not label:
+        raise ValueError(f"no column called label in {header[:8]}")
+    wrong = next((i for i, row in enumerate(table) if len(row) != len(header)), None)
+    if wrong is not None:
+        raise ValueError(f"{len(table[wrong])} fields in row {wrong + 1}, {len(header)} columns")
+    part["labels"].append(np.array([row[label[0]] for row in table]))
+    if group:
+        part["groups"].append(np.array([row[group[0]] for row in table]))
+    if text:
+        part["inputs"].append([row[text[0]] for row in table])
+    else:
+        others = [i for i in range(len(header)) if i not in label + group]
+        part["inputs"].append(np.array([[row[i] for i in others] for row in table], np.float64))
