@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -29,13 +29,16 @@ class Sides:
 
     left, right   the claim says left <= right; Fractions (or exact sympy numbers) at an exact point
     constants     code name -> value: what the claim's conditions are evaluated at
-    facts         what else the claim assumes, each with whether the point has it
+    facts         what else the claim asks for, each with whether the point has it
+    met           short name of an assumption of the claim, such as "A41" -> whether the point satisfies it, with the
+                  constants above; a judgement lists those that the claim makes among its facts
     """
 
     left: Any
     right: Any
     constants: Mapping[str, Any] = field(default_factory=dict)
     facts: Mapping[str, bool] = field(default_factory=dict)
+    met: Mapping[str, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,15 @@ def judge(trial: Trial, claim: Claim, point: Point) -> Judgement:
     sides = trial.evaluate(claim, point)
     if isinstance(sides.left, float) and not _has_float(point):
         raise TypeError(f"{trial.name} turned an exact point into a float: {dict(point)}")
-    return Judgement(sides, conditions_at(claim, sides.constants))
+    return Judgement(
+        replace(sides, facts={**_assumed(claim, sides.met), **sides.facts}), conditions_at(claim, sides.constants)
+    )
+
+
+def _assumed(claim: Claim, met: Mapping[str, bool]) -> dict[str, bool]:
+    """The claim's assumptions in words, each with whether the point has it."""
+    short = {assumption.id.partition(".")[2]: assumption for assumption in claim.assumes}
+    return {f"assumption {name} ({a.title})": bool(met[name]) for name, a in short.items() if name in met}
 
 
 def _has_float(point: Point) -> bool:

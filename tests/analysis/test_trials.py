@@ -6,12 +6,16 @@ import math
 from dataclasses import replace
 from fractions import Fraction as F
 
+import numpy as np
 import pytest
 import sympy
 from sympy import Max, Rational, exp, log, sqrt
 
+from analysis.checks import all_trials
 from analysis.checks.points import held_at, tally_of
-from analysis.trials import Sides, conditions_at, exact_value, judge
+from analysis.trials import Sides, Trial, conditions_at, exact_value, judge
+from fltheory.errors import InputError
+from fltheory.ledger import ledger
 from fltheory.symbols import local_lr, rounds, smoothness
 from tests.analysis import toy
 
@@ -64,6 +68,40 @@ def test_the_first_violation_and_the_largest_ratio() -> None:
     assert (tally.witness["x"], tally.witness["rounds"]) == (F(1, 2), 8)
     verdicts = [held_at(toy.trial, claim, points, domain="four points").verdict for claim in (toy.false, toy.true)]
     assert verdicts == ["refuted", "exact"]
+
+
+PAPERS = ("amplified", "fedamd", "fedau", "fedlaavg")
+ASSUMING = [
+    pytest.param(trial, id=f"{id_}: {trial.name}")
+    for id_, trials in all_trials().items()
+    for trial in trials
+    if ledger[id_].paper in PAPERS and ledger[id_].assumes
+]
+
+
+@pytest.mark.parametrize("trial", ASSUMING)
+def test_every_assumption_is_listed_with_whether_the_point_has_it(trial: Trial) -> None:
+    claim, rng = ledger[trial.claim_id], np.random.default_rng(5)
+    for _ in range(400):
+        point = {name: domain.draw(rng) for name, domain in trial.space.items()}
+        try:
+            found = judge(trial, claim, point)
+        except (InputError, ZeroDivisionError, OverflowError):
+            continue
+        if found.admitted:
+            break
+    else:
+        pytest.skip("no drawn point is admitted")
+    listed = [name for name in found.sides.facts if name.startswith("assumption ")]
+    assert listed == [f"assumption {a.id.partition('.')[2]} ({a.title})" for a in claim.assumes]
+
+
+def test_an_assumption_that_a_point_does_not_meet_keeps_it_out() -> None:
+    claim = replace(toy.false, assumes=(ledger["fedamd.A41"], ledger["fedamd.A42"]))
+    half = replace(toy.trial, evaluate=lambda claim, point: replace(toy.evaluate(claim, point), met={"A41": False}))
+    found = judge(half, claim, POINT)
+    assert found.sides.facts["assumption A41 (Local objectives are L-smooth)"] is False
+    assert not found.admitted
 
 
 def test_points_outside_the_space_are_refused() -> None:

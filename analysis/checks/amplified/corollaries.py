@@ -16,8 +16,8 @@ from sympy import Dummy, Min, Rational
 
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without
 from analysis.checks.amplified.runs import least_error
-from analysis.checks.amplified.theorem import RUN, known_constants
-from analysis.checks.amplified.weighting import MOST_CLIENTS, centred, divergences, one, schedule
+from analysis.checks.amplified.theorem import RUN, divergences_met, known_constants, problem_met
+from analysis.checks.amplified.weighting import MOST_CLIENTS, centred, divergences, one, schedule, slopes_met
 from analysis.checks.certificates import Fact, at_most_one, chain, confirmed, identity, limit_of, more_than, nonnegative
 from analysis.checks.points import drawn, held_at, value_of
 from analysis.domains import Domain, Real, Several, Whole
@@ -109,7 +109,8 @@ def chosen_steps(claim: Claim, point: Point) -> Sides:
         h, slopes, point["start"], point["variance"], sizes["local_lr"], sizes["amplification"],
         point["steps"], point["interval"], weights,
     )  # fmt: skip
-    return Sides(left, right_side(claim.bound, constants), constants | sizes)
+    met = divergences_met(constants, found) | problem_met(constants, h, point["variance"])
+    return Sides(left, right_side(claim.bound, constants), constants | sizes, met=met)
 
 
 def chosen_steps_in_turn(claim: Claim, point: Point) -> Sides:
@@ -163,7 +164,8 @@ def random_subsets(claim: Claim, point: Point) -> Sides:
         point["curvature"], [0 * like], point["start"], point["variance"], sizes["local_lr"], sizes["amplification"],
         point["steps"], point["interval"], [(root(share),)] * point["rounds"], scatter,
     )  # fmt: skip
-    return Sides(left, right_side(claim.bound, constants), constants | sizes)
+    met = slopes_met(slopes, constants) | problem_met(constants, point["curvature"], point["variance"])
+    return Sides(left, right_side(claim.bound, constants), constants | sizes, met=met)
 
 
 def _run(trial: Any, claim: Claim, depth: Depth, **fixed: Any) -> Evidence:

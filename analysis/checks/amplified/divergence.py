@@ -10,7 +10,7 @@ import sympy
 from sympy import Integer, Rational, symbols
 
 from analysis.checks import CheckBook, Depth, plus, put, times
-from analysis.checks.amplified.weighting import EMPHASIS, MASKS, SLOPES, centred, divergences, one, schedule
+from analysis.checks.amplified.weighting import EMPHASIS, MASKS, SLOPES, centred, divergences, one, schedule, slopes_met
 from analysis.checks.certificates import (
     Fact,
     at_most_one,
@@ -56,7 +56,8 @@ def linear_losses(claim: Claim, point: Point) -> Sides:
     weights = schedule(point["who"], point["emphasis"], len(slopes), len(point["who"]))
     found = divergences(slopes, weights, 1)
     constants = {"heterogeneity": root(found.d2)}
-    return Sides(found.beta2 + found.nu2, right_side(claim.bound, constants), constants)
+    met = slopes_met(slopes, constants)
+    return Sides(found.beta2 + found.nu2, right_side(claim.bound, constants), constants, met=met)
 
 
 DECOMPOSITION: dict[str, Domain] = {"slopes": SLOPES, "who": MASKS, "emphasis": EMPHASIS}
@@ -191,7 +192,7 @@ def intervals_of_a_schedule(claim: Claim, point: Point) -> Sides:
         "heterogeneity": root(found.d2),
         "weight_deviation": sum((q - point["constant"]) ** 2 for q in average),
     }
-    return Sides(found.delta2, right_side(claim.bound, constants), constants)
+    return Sides(found.delta2, right_side(claim.bound, constants), constants, met=slopes_met(slopes, constants))
 
 
 @checks(

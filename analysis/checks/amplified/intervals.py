@@ -11,6 +11,7 @@ from sympy import Dummy, Rational, log, symbols
 from analysis.checks import CheckBook, Depth, put, times
 from analysis.checks.amplified.chances import average_exceeds
 from analysis.checks.amplified.tails import FAILURE, ONE_HOT, ONE_INTERVAL, POINTS, fewest_clients, tail
+from analysis.checks.amplified.weighting import slopes_met
 from analysis.checks.certificates import chain, confirmed, identity, more_than, nonnegative
 from analysis.checks.points import drawn, held_at, value_of, witnessed
 from analysis.domains import Choice, Domain, Whole
@@ -28,8 +29,8 @@ ALL_INTERVALS: dict[str, Domain] = ONE_INTERVAL | {"intervals": Whole(1, 1000)}
 def every_interval(claim: Claim, point: Point) -> Sides:
     """Independent rounds, so independent intervals: one minus the probability that none of them fails."""
     assert claim.bound is not None
-    one, constants = tail(claim, point, point["interval"] * point["intervals"])
-    return Sides(1 - (1 - one) ** point["intervals"], right_side(claim.bound, constants), constants)
+    one, constants, met = tail(claim, point, point["interval"] * point["intervals"])
+    return Sides(1 - (1 - one) ** point["intervals"], right_side(claim.bound, constants), constants, met=met)
 
 
 run_of_intervals = checks.trial(amplified.prop47_all, space=ALL_INTERVALS)(every_interval)
@@ -43,7 +44,7 @@ _RUN: dict[str, Any] = {"slopes": (F(1), F(-1)), "base": (F(1), F(0)), "interval
 )
 def three_short_intervals(claim: Claim, depth: Depth) -> Evidence:
     """Two clients with F_1 = x, F_2 = -x, one of them a round: P = 2 and c = 3/4, where ln(2/c) < 1."""
-    single, _ = tail(claim, _RUN, 20)
+    single, *_ = tail(claim, _RUN, 20)
     return witnessed(
         run_of_intervals, claim, _RUN | {"interval": 2, "failure": F(3, 4), "intervals": 3},
         "The statement holds for each interval; for all intervals at once use ln(2T/(cP)), or average the intervals, "
@@ -92,7 +93,7 @@ def one_interval_or_all(claim: Claim, depth: Depth) -> Evidence:
     one, everyone = Tally(), Tally()
     for length, failure in ((20, F(1, 10)), (10, F(1, 5)), (20, F(1, 100))):
         point = _RUN | {"interval": length, "failure": failure}
-        single, _ = tail(claim, point, length)
+        single, *_ = tail(claim, point, length)
         where = {"N": 2, "P": length, "c": failure}
         one.at_most(single, failure, **where)
         everyone.at_most(1 - (1 - single) ** 20, failure, intervals=20, **where)
@@ -118,7 +119,7 @@ def average_of_fair_signs(claim: Claim, point: Point) -> Sides:
         "heterogeneity": 1,
     }
     left = average_exceeds(point["interval"], point["intervals"], value_of(claim.formulas["level"], constants))
-    return Sides(left, right_side(claim.bound, constants), constants)
+    return Sides(left, right_side(claim.bound, constants), constants, met=slopes_met((1, -1), constants))
 
 
 @checks(

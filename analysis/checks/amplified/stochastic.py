@@ -12,7 +12,7 @@ from sympy import Dummy, Rational
 
 from analysis.checks import CheckBook, Depth, put, times
 from analysis.checks.amplified.chances import correlations, mean_square_of_average, normalised, shifts
-from analysis.checks.amplified.weighting import EMPHASIS, MASKS, centred, one, schedule
+from analysis.checks.amplified.weighting import EMPHASIS, MASKS, centred, one, schedule, slopes_met
 from analysis.checks.certificates import chain, confirmed, identity, nonnegative
 from analysis.checks.points import drawn, held_at
 from analysis.checks.tools import SLACK
@@ -34,8 +34,8 @@ CHAIN: dict[str, Domain] = {
 }
 
 
-def _stationary(point: Point) -> tuple[list[Any], list[Any], dict[str, Any]]:
-    """E[z_0 z_k] of the weighted divergence z of a round, autocovariances of one weight, and known constants."""
+def _stationary(point: Point) -> tuple[list[Any], list[Any], dict[str, Any], dict[str, bool]]:
+    """E[z_0 z_k] of the weighted divergence z of a round, autocovariances of one weight, constants, what holds."""
     slopes, length = centred(point["slopes"]), point["interval"]
     n = len(slopes)
     base = normalised([point["base"][i % len(point["base"])] for i in range(n)])
@@ -43,25 +43,26 @@ def _stationary(point: Point) -> tuple[list[Any], list[Any], dict[str, Any]]:
     z = [sum(w * a for w, a in zip(row, slopes, strict=True)) for row in shifts(base)]
     weight = [w - 1 / one(w, n) for w in base]
     constants = {"n_clients": n, "interval": length, "heterogeneity": root(max(a * a for a in slopes))}
-    return list(correlations(z, moves, length)), list(correlations(weight, moves, length)), constants
+    met = slopes_met(slopes, constants)
+    return list(correlations(z, moves, length)), list(correlations(weight, moves, length)), constants, met
 
 
 @checks.trial(amplified.prop44, space=CHAIN)
 def circulant_chains(claim: Claim, point: Point) -> Sides:
     """The expected left side of (7) of a stationary chain, from its autocovariances."""
     assert claim.bound is not None
-    z, weight, constants = _stationary(point)
+    z, weight, constants, met = _stationary(point)
     constants["averaged_variance"] = _at_least_zero(mean_square_of_average(weight))
-    return Sides(_sure(mean_square_of_average(z), constants), right_side(claim.bound, constants), constants)
+    return Sides(_sure(mean_square_of_average(z), constants), right_side(claim.bound, constants), constants, met=met)
 
 
 @checks.trial(amplified.prop46_repaired, space=CHAIN)
 def circulant_chains_for_every_interval(claim: Claim, point: Point) -> Sides:
     """The same against the sum of absolute autocovariances, of which those within the interval suffice."""
     assert claim.bound is not None
-    z, weight, constants = _stationary(point)
+    z, weight, constants, met = _stationary(point)
     constants["absolute_variance"] = weight[0] + 2 * sum(map(abs, weight[1:]))
-    return Sides(_sure(mean_square_of_average(z), constants), right_side(claim.bound, constants), constants)
+    return Sides(_sure(mean_square_of_average(z), constants), right_side(claim.bound, constants), constants, met=met)
 
 
 def _at_least_zero(value: Any) -> Any:
@@ -175,7 +176,8 @@ def independent_rounds(claim: Claim, point: Point) -> Sides:
         variances.append(sum(w * w for w in base) / n - 1 / one(base[0] + slopes[0], n * n))
     constants = {"n_clients": n, "interval": length, "heterogeneity": root(max(a * a for a in slopes))}
     constants["weight_variance"] = _at_least_zero(max(variances))
-    return Sides(_sure(left / length**2, constants), right_side(claim.bound, constants), constants)
+    met = slopes_met(slopes, constants)
+    return Sides(_sure(left / length**2, constants), right_side(claim.bound, constants), constants, met=met)
 
 
 @checks(
@@ -209,7 +211,8 @@ def weights_in_any_order(claim: Claim, point: Point) -> Sides:
     """A base vector of weights in uniformly random order, independently in each round: all orders."""
     assert claim.bound is not None
     left, constants, _ = _exchangeable(point)
-    return Sides(_sure(left, constants), right_side(claim.bound, constants), constants)
+    met = slopes_met(centred(point["slopes"]), constants)
+    return Sides(_sure(left, constants), right_side(claim.bound, constants), constants, met=met)
 
 
 def _exchangeable(point: Point) -> tuple[Any, dict[str, Any], Any]:

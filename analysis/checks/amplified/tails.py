@@ -14,7 +14,7 @@ from sympy import Dummy, Rational, log, symbols
 
 from analysis.checks import CheckBook, Depth, put, times
 from analysis.checks.amplified.chances import coin_exceeds, exceeds, normalised, shifts
-from analysis.checks.amplified.weighting import centred
+from analysis.checks.amplified.weighting import centred, slopes_met
 from analysis.checks.certificates import (
     Fact,
     chain,
@@ -131,8 +131,8 @@ ONE_INTERVAL: dict[str, Domain] = {
 }
 
 
-def tail(claim: Claim, point: Point, rounds: int) -> tuple[Any, dict[str, Any]]:
-    """Pr{left side of (7) > level} in one interval, and the constants."""
+def tail(claim: Claim, point: Point, rounds: int) -> tuple[Any, dict[str, Any], dict[str, bool]]:
+    """Pr{left side of (7) > level} in one interval, the constants, and what holds."""
     slopes = centred(point["slopes"])
     n = len(slopes)
     base = normalised([point["base"][i % len(point["base"])] for i in range(n)])
@@ -146,14 +146,14 @@ def tail(claim: Claim, point: Point, rounds: int) -> tuple[Any, dict[str, Any]]:
     }
     z = [sum(w * a for w, a in zip(row, slopes, strict=True)) for row in shifts(base)]
     level = value_of(claim.formulas["level"], constants)
-    return exceeds(z, point["interval"], max(level, 0 * level)), constants
+    return exceeds(z, point["interval"], max(level, 0 * level)), constants, slopes_met(slopes, constants)
 
 
 def moved_weights(claim: Claim, point: Point) -> Sides:
     """One interval of independent rounds."""
     assert claim.bound is not None
-    left, constants = tail(claim, point, point["interval"])
-    return Sides(left, right_side(claim.bound, constants), constants)
+    left, constants, met = tail(claim, point, point["interval"])
+    return Sides(left, right_side(claim.bound, constants), constants, met=met)
 
 
 one_interval = checks.trial(amplified.prop47_one, space=ONE_INTERVAL)(moved_weights)

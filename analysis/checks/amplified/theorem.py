@@ -20,6 +20,7 @@ from analysis.checks.amplified.weighting import (
     EMPHASIS,
     MASKS,
     MOST_CLIENTS,
+    ROOM,
     SLOPES,
     Divergences,
     centred,
@@ -80,13 +81,29 @@ def known_constants(point: Point, clients: int, found: Divergences) -> dict[str,
     }
 
 
+def divergences_met(constants: dict[str, Any], found: Divergences) -> dict[str, bool]:
+    """Assumption 3, and its alternative 3'."""
+    squares = zip(("round", "cohort", "interval"), found[1:4], strict=True)
+    held = [_within(square, constants[f"{name}_divergence"]) for name, square in squares]
+    return {"ass3": _within(found.d2, constants["heterogeneity"]), "ass3p": all(held)}
+
+
+def problem_met(constants: dict[str, Any], curvature: Any, variance: Any) -> dict[str, bool]:
+    """Assumptions 1 and 2."""
+    return {"ass1": bool(curvature <= constants["smoothness"]), "ass2": _within(variance, constants["noise_std"])}
+
+
+def _within(square: Any, root: Any) -> bool:
+    return bool(square <= root**2 * (1 + (ROOM if isinstance(square, float) else 0)))
+
+
 def _step_sizes(point: Point, smoothness: Any) -> dict[str, Any]:
     unit = smoothness * point["steps"] * point["interval"]
     local = point["local_share"] / (12 * unit)
     return {"smoothness": smoothness, "local_lr": local, "amplification": point["product_share"] / unit / local}
 
 
-def _quadratic_errors(point: Point) -> tuple[list[Any], dict[str, Any]]:
+def _quadratic_errors(point: Point) -> tuple[list[Any], dict[str, Any], dict[str, bool]]:
     """One curvature for all clients, slopes that differ, any schedule of weights, additive noise."""
     slopes, h = centred(point["slopes"]), point["curvature"]
     weights = schedule(point["who"], point["emphasis"], len(slopes), point["rounds"])
@@ -97,20 +114,23 @@ def _quadratic_errors(point: Point) -> tuple[list[Any], dict[str, Any]]:
         h, slopes, point["start"], point["variance"], constants["local_lr"], constants["amplification"],
         point["steps"], point["interval"], weights,
     )  # fmt: skip
-    return errors, constants
+    met = divergences_met(constants, found) | problem_met(constants, h, point["variance"])
+    return errors, constants, met
 
 
-def _wave_errors(point: Point) -> tuple[list[Any], dict[str, Any]]:
+def _wave_errors(point: Point) -> tuple[list[Any], dict[str, Any], dict[str, bool]]:
     """Nonconvex objectives whose divergences differ from place to place, without noise."""
     slopes, height = centred(point["slopes"]), point["height"]
     n = len(slopes)
     problem = Waves(height, [point["centres"][k % len(point["centres"])] for k in range(n)], slopes)
     weights = schedule(point["who"], point["emphasis"], n, point["rounds"])
-    constants = known_constants(point, n, problem.divergences(weights, point["interval"])) | _step_sizes(point, height)
+    found = problem.divergences(weights, point["interval"])
+    constants = known_constants(point, n, found) | _step_sizes(point, height)
     gap_at_start = problem.value(point["start"]) - problem.lowest()
     constants |= {"noise_std": 0, "initial_gap": max(gap_at_start, 0 * gap_at_start)}
     sizes = constants["local_lr"], constants["amplification"]
-    return problem.run(point["start"], *sizes, point["steps"], point["interval"], weights), constants
+    met = divergences_met(constants, found) | problem_met(constants, height, 0)
+    return problem.run(point["start"], *sizes, point["steps"], point["interval"], weights), constants, met
 
 
 def _smallest(errors: list[Any], interval: int) -> Any:
@@ -126,8 +146,8 @@ def _average(errors: list[Any], interval: int) -> Any:
 def _sides(run: Callable[[Point], Any], measure: Callable[[list[Any], int], Any]) -> Callable[[Claim, Point], Sides]:
     def evaluate(claim: Claim, point: Point) -> Sides:
         assert claim.bound is not None
-        errors, constants = run(point)
-        return Sides(measure(errors, point["interval"]), right_side(claim.bound, constants), constants)
+        errors, constants, met = run(point)
+        return Sides(measure(errors, point["interval"]), right_side(claim.bound, constants), constants, met=met)
 
     evaluate.__name__ = f"{run.__name__}_{measure.__name__}".strip("_").replace("__", "_")
     evaluate.__doc__ = run.__doc__

@@ -7,13 +7,14 @@ every x, so that the smallest constants of Assumption 3' are known exactly.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from analysis.domains import Real, Several, Whole
 
 MOST_CLIENTS = 5
+ROOM = 1e-12  # for the square of a square root in floats
 SLOPES = Several(Real(-4, 4), 1, MOST_CLIENTS)
 MASKS = Several(Whole(1, 2**MOST_CLIENTS - 1), 1, 8)
 EMPHASIS = Several(Real("1/10", 1), 1, MOST_CLIENTS)
@@ -44,6 +45,12 @@ def _row(mask: int, emphasis: Sequence[Any], n_clients: int) -> Row:
     total = sum(shares)
     total = total if isinstance(total, float) else Fraction(total)
     return tuple(share / total for share in shares)
+
+
+def slopes_met(slopes: Sequence[Any], constants: Mapping[str, Any]) -> dict[str, bool]:
+    """Assumption 3 for gradients that differ by these slopes."""
+    room = ROOM if any(isinstance(a, float) for a in slopes) else 0
+    return {"ass3": bool(max(a * a for a in slopes) <= constants["heterogeneity"] ** 2 * (1 + room))}
 
 
 class Divergences(NamedTuple):

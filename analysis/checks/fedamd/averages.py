@@ -13,7 +13,7 @@ from sympy import Symbol
 from analysis.checks import CheckBook, Depth, mutate, put, times
 from analysis.checks.certificates import Fact, identity, proved
 from analysis.checks.fedamd.displacement import rhs
-from analysis.checks.fedamd.searching import fails_only_without, unbroken
+from analysis.checks.fedamd.searching import fails_only_without, met, unbroken
 from analysis.checks.points import held_at
 from analysis.checks.tools import at
 from analysis.domains import Domain, Real, Several
@@ -236,7 +236,7 @@ def step_on_a_quadratic(claim: Claim, point: Point) -> Sides:
         "gradient_norm": abs(point["gradient"]), "step_length": abs(move),
         "direction_error": abs(point["direction"] - point["other_step"] * point["gradient"]),
     }  # fmt: skip
-    return Sides(left, right_side(claim.bound, constants), constants)
+    return Sides(left, right_side(claim.bound, constants), constants, met=met(constants, [curvature]))
 
 
 @checks(

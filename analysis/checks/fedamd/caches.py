@@ -28,7 +28,7 @@ def descent_with_the_true_error(claim: Claim, point: Point) -> Sides:
     squares = {"cache_error": now.cache_error(now.before), "gradient_norm": now.gradient_square()}
     roots = {name: sympy.sqrt(v) if not isinstance(v, float) else v**0.5 for name, v in squares.items()}
     constants = now.constants | roots | {"move_square": now.move_square()}
-    return Sides(now.descent(), right_side(claim.bound, constants), constants)
+    return Sides(now.descent(), right_side(claim.bound, constants), constants, met=now.met)
 
 
 @checks.trial(fedamd.law_noise, SPACE | {"split": Real("1/10", 10, log=True)})
@@ -37,7 +37,7 @@ def noise_and_staleness(claim: Claim, point: Point) -> Sides:
     now = Round(point, shadows=True)
     stale = now.expected(now.before, *now.run.staleness()) / now.run.n_clients
     constants = now.constants | {"tuned_staleness": point["split"], "cache_staleness": stale}
-    return Sides(now.cache_error(now.before), right_side(claim.bound, constants), constants)
+    return Sides(now.cache_error(now.before), right_side(claim.bound, constants), constants, met=now.met)
 
 
 @checks.trial(fedamd.law_staleness, SPACE)
@@ -46,7 +46,7 @@ def staleness_of_a_round(claim: Claim, point: Point) -> Sides:
     now = Round(point, shadows=True)
     stale = [now.expected(m, *now.run.staleness()) / now.run.n_clients for m in (now.before, now.then)]
     constants = now.constants | {"cache_staleness": stale[0], "move_square": now.move_square()}
-    return Sides(stale[1], right_side(claim.bound, constants), constants)
+    return Sides(stale[1], right_side(claim.bound, constants), constants, met=now.met)
 
 
 def _two_clients(depth: Depth) -> list[Point]:

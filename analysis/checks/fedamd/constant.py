@@ -30,7 +30,7 @@ SINGLE: dict[str, Domain] = {
 
 def _average(claim: Claim, point: Point) -> Sides:
     run = Run(point)
-    return Sides(run.average(point), right_side(claim.bound, run.constants), run.constants, run.facts)
+    return Sides(run.average(point), right_side(claim.bound, run.constants), run.constants, run.facts, run.met)
 
 
 def _single(point: Point) -> Point:

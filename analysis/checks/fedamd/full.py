@@ -12,7 +12,7 @@ from analysis.checks.certificates import Fact, at_most, identity, limit_of, prov
 from analysis.checks.fedamd.cycles import Cycles
 from analysis.checks.fedamd.displacement import displacement, rhs, upper
 from analysis.checks.fedamd.miners import Miner, averaged
-from analysis.checks.fedamd.searching import noise_of
+from analysis.checks.fedamd.searching import met, met_at, noise_of
 from analysis.checks.points import held_at, witnessed
 from analysis.domains import Choice, Domain, Real, Several, Whole
 from analysis.evidence import Evidence
@@ -38,8 +38,8 @@ SPACE: dict[str, Domain] = {
 }
 
 
-def run_of(point: Point) -> tuple[Cycles, dict[str, Any], dict[str, bool]]:
-    """The closed form of the run, the constants of the theorem, and what it assumes."""
+def run_of(point: Point) -> tuple[Cycles, dict[str, Any], dict[str, Any]]:
+    """The closed form of the run, the constants of the theorem, and the facts and assumptions that it meets."""
     one, period, steps = point["local"] * 0 + 1, point["anchor_period"], point["local_steps"]
     curvatures = [one * h for h in point["curvatures"]]
     n, smoothness = len(curvatures), max(map(abs, curvatures))
@@ -59,7 +59,8 @@ def run_of(point: Point) -> tuple[Cycles, dict[str, Any], dict[str, bool]]:
         "anchor_period": period, "miner_rounds": rounds - point["cycles"], "local_lr": local_lr,
         "global_lr": product / local_lr, "initial_gap": curvature * point["start"] ** 2 / 2, **noise,
     }  # fmt: skip
-    return run, constants, {"the objective is bounded below": curvature > 0, "all clients take part": True}
+    facts = {"the objective is bounded below": curvature > 0, "all clients take part": constants["cohort_size"] == n}
+    return run, constants, {"facts": facts, "met": met_at(point, constants)}
 
 
 def _exact(number: int, like: Any) -> Any:
@@ -74,24 +75,26 @@ def quadratics_with_cycles(claim: Claim, point: Point) -> Sides:
     The left side is the smallest E|grad F|^2 of all rounds of whole cycles; `local` is eta_l K L, `product` is
     eta_s eta_l K L tau.
     """
-    run, constants, facts = run_of(point)
-    return Sides(run.least(point["start"] ** 2, point["cycles"]), right_side(claim.bound, constants), constants, facts)
+    run, constants, given = run_of(point)
+    return Sides(
+        run.least(point["start"] ** 2, point["cycles"]), right_side(claim.bound, constants), constants, **given
+    )
 
 
 @checks.trial(fedamd.thm44_proof, SPACE)
 def quadratics_with_cycles_on_average(claim: Claim, point: Point) -> Sides:
     """Clients with F_i = h_i x^2/2, noise of anchors additive: the average E|grad F|^2 over whole cycles."""
-    run, constants, facts = run_of(point)
+    run, constants, given = run_of(point)
     left = run.average(point["start"] ** 2, point["cycles"], anchors=True)
-    return Sides(left, right_side(claim.bound, constants), constants, facts)
+    return Sides(left, right_side(claim.bound, constants), constants, **given)
 
 
 @checks.trial(fedamd.thm44_repaired, SPACE)
 def quadratics_with_cycles_over_miners(claim: Claim, point: Point) -> Sides:
     """Average E|grad F|^2 over the miner rounds of whole cycles."""
-    run, constants, facts = run_of(point)
+    run, constants, given = run_of(point)
     left = run.average(point["start"] ** 2, point["cycles"], anchors=False)
-    return Sides(left, right_side(claim.bound, constants), constants, facts)
+    return Sides(left, right_side(claim.bound, constants), constants, **given)
 
 
 # From the stationary value s/(2 - s) = (9/50)^2 of a cycle's start, s = (tau - 1) eta: all cycles are alike.
@@ -226,7 +229,7 @@ def error_of_a_cached_gradient(claim: Claim, point: Point) -> Sides:
     drift = shift**2 * (point["start"] ** 2 + noise)
     constants["gradient_drift"] = drift
     left = noise + drift + 2 * shift * noise
-    return Sides(left, right_side(claim.bound, constants), constants)
+    return Sides(left, right_side(claim.bound, constants), constants, met=met(constants, [1], point["noise_size"]))
 
 
 @checks(
@@ -252,7 +255,7 @@ def descent_since_the_anchor_round(claim: Claim, point: Point) -> Sides:
     moved = eta**2 * point["start"] ** 2
     extra = 3 * eta * constants["anchor_period"] * sum(j * moved for j in range(point["moves"]))
     left = (squares[-1] - squares[0]) / 2 - extra
-    return Sides(left, right_side(claim.bound, constants), constants)
+    return Sides(left, right_side(claim.bound, constants), constants, met=met(constants, [1]))
 
 
 @checks(fedamd.eq75, mutants=[mutate("bound", "ascent", lambda e: -e), times("bound", 0)])

@@ -13,6 +13,7 @@ from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without
 from analysis.checks.certificates import Fact, at_most, identity, nonnegative, proved
 from analysis.checks.fedamd.displacement import error_factor, rhs, upper
 from analysis.checks.fedamd.miners import Miner
+from analysis.checks.fedamd.searching import met
 from analysis.checks.points import held_at
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence
@@ -34,8 +35,8 @@ SPACE: dict[str, Domain] = {
 }
 
 
-def _miner(point: Point) -> tuple[Miner, dict[str, Any]]:
-    """A miner with L = 1, and the constants of the statements about it."""
+def _miner(point: Point) -> tuple[Miner, dict[str, Any], dict[str, bool]]:
+    """A miner with L = 1, the constants of the statements about it, and the assumptions that it meets."""
     batch = point["local"] * 0 + point["batch_size"]
     local_lr = point["local"] / point["local_steps"]
     miner = Miner(point["curvature"], local_lr, point["local_steps"], point["sample_curvature"] ** 2 / batch)
@@ -44,22 +45,22 @@ def _miner(point: Point) -> tuple[Miner, dict[str, Any]]:
         "local_steps": point["local_steps"], "local_lr": local_lr, "gradient_norm": abs(point["gradient"]),
         "cache_error": abs(point["direction"] - point["gradient"]),
     }  # fmt: skip
-    return miner, constants
+    return miner, constants, met(constants, [point["curvature"]], sampled=point["sample_curvature"])
 
 
 @checks.trial(fedamd.lemD1, SPACE)
 def squared_steps(claim: Claim, point: Point) -> Sides:
     """Sum of the squared local steps of a miner on a quadratic with sample curvatures h +- z."""
-    miner, constants = _miner(point)
-    return Sides(miner.path() * point["direction"] ** 2, right_side(claim.bound, constants), constants)
+    miner, constants, given = _miner(point)
+    return Sides(miner.path() * point["direction"] ** 2, right_side(claim.bound, constants), constants, met=given)
 
 
 @checks.trial(fedamd.law_local, SPACE)
 def displacement_of_a_miner(claim: Claim, point: Point) -> Sides:
     """E|change/(eta_l K) - grad F|^2 of a miner whose own curvature is not the objective's."""
-    miner, constants = _miner(point)
+    miner, constants, given = _miner(point)
     left = miner.displacement_error(point["direction"], point["gradient"])
-    return Sides(left, right_side(claim.bound, constants), constants)
+    return Sides(left, right_side(claim.bound, constants), constants, met=given)
 
 
 def _points(locals_: Sequence[Any], depth: Depth) -> list[Point]:

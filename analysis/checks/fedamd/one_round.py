@@ -24,7 +24,7 @@ checks = CheckBook()
 def _lemma_E1b(claim: Claim, point: Point, reading: str) -> Sides:
     now = Round(point)
     constants = now.constants | {"mean_cache_error": now.mean_error(reading), "move_square": now.move_square()}
-    return Sides(now.mean_error(reading, later=True), right_side(claim.bound, constants), constants)
+    return Sides(now.mean_error(reading, later=True), right_side(claim.bound, constants), constants, met=now.met)
 
 
 @checks.trial(fedamd.lemE1b, SPACE | {"reading": Choice(("mean", "conditional", "virtual"))})
@@ -48,7 +48,7 @@ def local_steps_of_a_round(claim: Claim, point: Point) -> Sides:
     }  # fmt: skip
     direction = now.expected(now.before, now.run.vector(caches=1))
     left = max(now.run.miner(m).path() for m in range(now.run.n_clients)) * direction
-    return Sides(left, right_side(claim.bound, constants), constants)
+    return Sides(left, right_side(claim.bound, constants), constants, met=now.met)
 
 
 @checks.trial(fedamd.lemE3, SPACE | READINGS)
@@ -59,7 +59,7 @@ def descent_of_a_round(claim: Claim, point: Point) -> Sides:
         "mean_cache_error": now.mean_error(point["reading"]), "gradient_square": now.gradient_square(),
         "move_square": now.move_square(),
     }  # fmt: skip
-    return Sides(now.descent(), right_side(claim.bound, constants), constants)
+    return Sides(now.descent(), right_side(claim.bound, constants), constants, met=now.met)
 
 
 # ---- Lemma E.1 -------------------------------------------------------------------------------------------

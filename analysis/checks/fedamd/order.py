@@ -22,9 +22,11 @@ checks = CheckBook()
 @checks.trial(fedamd.thm44_order, {**SPACE, "cycles": Whole(1, 10**5), "order_constant": Real(1, 1000, log=True)})
 def cycles_against_a_constant(claim: Claim, point: Point) -> Sides:
     """The runs of Theorem 4.4 on quadratics, against one value of the constant that the order hides."""
-    run, constants, facts = run_of(point)
+    run, constants, given = run_of(point)
     constants["order_constant"] = point["order_constant"]
-    return Sides(run.least(point["start"] ** 2, point["cycles"]), right_side(claim.bound, constants), constants, facts)
+    return Sides(
+        run.least(point["start"] ** 2, point["cycles"]), right_side(claim.bound, constants), constants, **given
+    )
 
 
 def beyond(constant: int) -> Point:

@@ -44,7 +44,7 @@ def _over_miner_rounds(claim: Claim, point: Point) -> Sides:
         state = after(state, [(none, 1), (summed, rest - 1)])
     constants = {**run.constants, "anchor_period": period}
     left = run.curvature**2 * state[-1] / (rounds - rounds // period)
-    return Sides(left, right_side(claim.bound, constants), constants, run.facts)
+    return Sides(left, right_side(claim.bound, constants), constants, run.facts, run.met)
 
 
 def _cycled(state: Any, anchor: Any, miner: Any, period: int, cycles: int) -> Any:

@@ -16,7 +16,7 @@ from analysis.checks.fedamd.constant import step_factor
 from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.moments import Quadratics, after
 from analysis.checks.fedamd.runs import SPACE, Run
-from analysis.checks.fedamd.searching import fails_only_without
+from analysis.checks.fedamd.searching import fails_only_without, met
 from analysis.checks.points import held_at
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence
@@ -39,7 +39,8 @@ def _last(claim: Claim, point: Point) -> Sides:
     scaled = {**point, "curvatures": tuple(h * point["scale"] for h in point["curvatures"])}
     run = Run(scaled)
     constants = {**run.constants, "polyak_lojasiewicz": run.curvature}
-    return Sides(run.last(scaled), right_side(claim.bound, constants), constants, run.facts)
+    held = {**run.met, "A410": bool(constants["polyak_lojasiewicz"] <= run.curvature)}
+    return Sides(run.last(scaled), right_side(claim.bound, constants), constants, run.facts, held)
 
 
 @checks.trial(fedamd.thm411, SCALED)
@@ -193,7 +194,8 @@ def losses_of_any_scale(claim: Claim, point: Point) -> Sides:
     state = after(run.start(point["start"])[1], [(second, point["rounds"])])
     left = curvature * (run.form(run.vector(model=1)) @ state) / 2
     constants |= {"anchor_probability": chance, "local_lr": local_lr, "global_lr": global_lr}
-    return Sides(left, right_side(claim.bound, constants), constants)
+    held = {**met(constants, [smoothness, *rest]), "A410": bool(constants["polyak_lojasiewicz"] <= curvature)}
+    return Sides(left, right_side(claim.bound, constants), constants, met=held)
 
 
 CHOSEN = ("probability", "local step", "global step")

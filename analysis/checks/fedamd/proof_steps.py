@@ -8,6 +8,7 @@ from typing import Any
 
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times
 from analysis.checks.certificates import more_than, nonnegative
+from analysis.checks.fedamd.searching import met
 from analysis.checks.points import witnessed
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence, Tally
@@ -77,8 +78,7 @@ def _counted(claim: Claim, point: Point) -> Sides:
         "smoothness": 1, "noise_smoothness": point["sample_curvature"], "batch_size": 1, "local_steps": k,
         "local_lr": lr,
     }  # fmt: skip
-    facts = {"local step and noise": bool(48 * k * lr**2 * point["sample_curvature"] ** 2 <= 1)}
-    return Sides(left, right, constants, facts)
+    return Sides(left, right, constants, met=met(constants, [0], sampled=point["sample_curvature"]))
 
 
 @checks.trial(fedamd.eq65, COUNT_SPACE)
@@ -127,7 +127,7 @@ def distances_of_a_miner(claim: Claim, point: Point) -> Sides:
     factor = claim.formulas["times the squared steps"].subs(K, k)
     right = F(int(factor.p), int(factor.q)) * sum(step**2 for step in steps)
     constants = {"smoothness": 1, "local_steps": k, "local_lr": lr}
-    return Sides(sum(d**2 for d in distances), right, constants)
+    return Sides(sum(d**2 for d in distances), right, constants, met=met(constants, [h]))
 
 
 @checks(

@@ -7,7 +7,7 @@ from typing import Any
 
 from analysis.checks import Depth
 from analysis.checks.fedamd.moments import CACHES, MODEL, Quadratics, after
-from analysis.checks.fedamd.searching import noise_of
+from analysis.checks.fedamd.searching import met_at, noise_of
 from analysis.domains import Choice, Domain, Real, Several, Whole
 from analysis.trials import Point
 from fltheory.errors import InputError
@@ -59,6 +59,7 @@ class Round:
             "smoothness": smoothness, "n_clients": n, "cohort_size": point["cohort_size"], "local_steps": steps,
             "local_lr": local_lr, "global_lr": step / local_lr, "anchor_probability": probability, **noise,
         }  # fmt: skip
+        self.met = met_at(point, self.constants)
 
     def expected(self, moments: Any, *vectors: Any) -> Any:
         """The sum of E (v z)^2, which rounding must not make negative."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from analysis.checks import Depth
 from analysis.checks.fedamd.moments import Quadratics, accumulating, after
-from analysis.checks.fedamd.searching import noise_of
+from analysis.checks.fedamd.searching import met_at, noise_of
 from analysis.domains import Choice, Domain, Real, Several, Whole
 from analysis.trials import Point
 from fltheory.errors import InputError
@@ -54,6 +54,7 @@ class Run:
         if "anchor_probability" in point:
             self.constants["anchor_probability"] = point["anchor_probability"]
         self.facts = {"the objective is bounded below": bool(self.curvature > 0)}
+        self.met = met_at(point, self.constants)
 
     def after(self, probability: Any, rounds: int) -> tuple[Any, Any]:
         """E x^2 after so many rounds, and its sum over them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from analysis.checks.points import facts_of, not_broken
@@ -40,6 +40,24 @@ def fails_only_without(
         "conditional", "exact points", summary, f"1 point without and {len(holding)} with the hypothesis",
         1 + len(holding), hypothesis=hypothesis, witness=facts_of(failing, found),
     )  # fmt: skip
+
+
+def met(constants: Mapping[str, Any], curvatures: Sequence[Any], noise: Any = 0, sampled: Any = 0) -> dict[str, bool]:
+    """Assumptions 4.1 to 4.3 on quadratics of these curvatures, for noise of a standard deviation or of the curvature.
+
+    Constants that a claim does not use are chosen to fit.
+    """
+    return {
+        "A41": bool(max(map(abs, curvatures)) <= constants["smoothness"]),
+        "A42": bool(noise <= constants.get("noise_std", noise)),
+        "A43": bool(sampled <= constants.get("noise_smoothness", sampled)),
+    }
+
+
+def met_at(point: Point, constants: Mapping[str, Any], scale: Any = 1) -> dict[str, bool]:
+    """The same at a point with `curvatures` and one of the two kinds of noise."""
+    size = {"noise" if point["noise"] == "anchors" else "sampled": point["noise_size"]}
+    return met(constants, [scale * h for h in point["curvatures"]], **size)
 
 
 def noise_of(point: Point) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def _run(claim: Claim, point: Point) -> Sides:
     full = {**point, "anchor_probability": chance}
     run = Run(full)
     constants = {**run.constants, "thinning": point["thinning"]}
-    return Sides(run.average(full), right_side(claim.bound, constants), constants, run.facts)
+    return Sides(run.average(full), right_side(claim.bound, constants), constants, run.facts, run.met)
 
 
 @checks.trial(fedamd.cor49, THINNED)

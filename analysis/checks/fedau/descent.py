@@ -75,7 +75,8 @@ def _round_of_quadratics(claim: Claim, point: Point) -> Sides:
         "weight_square": sum(p * w * w for p, w in zip(rates, weights, strict=True)) / clients,
     }
     facts = {"the shares are a distribution": sum(shares) > 0}
-    return Sides(change + both * steps * slope * slope / 4, right_side(claim.bound, constants), constants, facts)
+    left, met = change + both * steps * slope * slope / 4, run.met(constants, divergence)
+    return Sides(left, right_side(claim.bound, constants), constants, facts, met)
 
 
 @checks.trial(fedau.lemB33, space={**_ROUND, **_SHARES, **_ONE_BEND})

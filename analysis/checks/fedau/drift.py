@@ -82,7 +82,9 @@ def gradients_at_a_point(claim: Claim, point: Point) -> Sides:
     mean = sum(gradients) * F(1, len(gradients))
     constants = {"heterogeneity": max(abs(g - mean) for g in gradients)}
     facts = {"the shares are a distribution": sum(shares) > 0}
-    return Sides(max((g - weighted) ** 2 for g in gradients), right_side(claim.bound, constants), constants, facts)
+    met = {"ass3": all(abs(g - mean) <= constants["heterogeneity"] for g in gradients)}
+    left = max((g - weighted) ** 2 for g in gradients)
+    return Sides(left, right_side(claim.bound, constants), constants, facts, met)
 
 
 @checks(fedau.lemB31, mutants=[times("bound", Rational(99, 100)), mutate("bound", "delta", lambda e: delta**2)])
@@ -139,7 +141,12 @@ def _local_run(claim: Claim, point: Point, *, gradient: bool) -> Sides:
         "reweighted_heterogeneity": abs(point["divergence"]),
         "reweighted_gradient": abs(point["gradient"]),
     }
-    return Sides(max(gradients if gradient else drifts), right_side(claim.bound, constants), constants)
+    met = {
+        "ass1": bool(abs(curvature) <= smoothness),
+        "ass2": bool(variance <= constants["noise_std"] ** 2),
+        "ass3": bool(abs(point["divergence"]) <= constants["reweighted_heterogeneity"]),
+    }
+    return Sides(max(gradients if gradient else drifts), right_side(claim.bound, constants), constants, met=met)
 
 
 @checks.trial(fedau.lemB32, space=_DRIFT_SPACE)

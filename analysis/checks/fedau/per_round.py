@@ -59,7 +59,8 @@ def average_error(claim: Claim, point: Point) -> Sides:
     assert claim.bound is not None
     errors = _errors(**point)
     constants = {**point, "interval_variance": _variance(point["rate"], point["cutoff"])}
-    return Sides(sum(errors) * F(1, point["rounds"]), right_side(claim.bound, constants), constants)
+    met = {"ass4": bool(0 < point["rate"] <= 1)}
+    return Sides(sum(errors) * F(1, point["rounds"]), right_side(claim.bound, constants), constants, met=met)
 
 
 def _error_of_a_round(claim: Claim, point: Point, *, given_sample: bool) -> Sides:
@@ -69,7 +70,8 @@ def _error_of_a_round(claim: Claim, point: Point, *, given_sample: bool) -> Side
     none = (1 - rate) ** time if time < cutoff else 0  # without a sample the weight is 1
     left = _errors(rate, cutoff, time + 1)[time] - (1 - rate) ** 2 * none
     constants = {**point, "interval_variance": _variance(rate, cutoff)}
-    return Sides(left / (1 - none) if given_sample else left, right_side(claim.bound, constants), constants)
+    left, met = left / (1 - none) if given_sample else left, {"ass4": bool(0 < rate <= 1)}
+    return Sides(left, right_side(claim.bound, constants), constants, met=met)
 
 
 @checks.trial(fedau.eqB68b, space=ROUND_SPACE)

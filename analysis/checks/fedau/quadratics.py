@@ -6,7 +6,7 @@ lines that search quickly and stay exact on Fractions; a test holds them against
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -24,6 +24,16 @@ class Run:
     local_lr: Any
     global_lr: Any
     local_steps: int
+
+    def met(self, constants: Mapping[str, Any], divergence: Any = 0) -> dict[str, bool]:
+        """Assumptions 1 to 4 of the run, whose largest divergence from the objective is given."""
+        room = 1 + (1e-12 if isinstance(divergence, float) else 0)
+        return {
+            "ass1": bool(max(map(abs, self.curvatures)) <= constants["smoothness"]),
+            "ass2": bool(self.variance <= constants["noise_std"] ** 2),
+            "ass3": bool(divergence <= constants.get("heterogeneity", divergence) * room),
+            "ass4": all(0 < p <= 1 for p in self.rates),
+        }
 
     @cached_property
     def pulls(self) -> list[Any]:

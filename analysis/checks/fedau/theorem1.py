@@ -64,7 +64,8 @@ def runs_with_constant_weights(claim: Claim, point: Point) -> Sides:
         "initial_gap": smoothness * (point["start"] - lowest) ** 2 / 2,
         "weight_square": sum(p * a * a for p, a in zip(rates, alphas, strict=True)) * F(1, clients),
     }
-    return Sides(sum(gradients) * F(1, point["rounds"]), right_side(claim.bound, constants), constants)
+    met = run.met(constants, smoothness * max(abs(b - middle) for b in point["centres"]))
+    return Sides(sum(gradients) * F(1, point["rounds"]), right_side(claim.bound, constants), constants, met=met)
 
 
 def _facts(claim: Claim) -> list[Fact]:

@@ -37,7 +37,7 @@ def last_iteration(claim: Claim, left: Left, *, started: bool = False) -> Any:
         if started:
             facts["every client has taken part"] = min(found.participation.latest[-1]) >= 1
         if not all(facts.values()):
-            return Sides(0, 0, found.constants | {"stale_mean_square": 0, "mean_stale_square": 0}, facts)
+            return Sides(0, 0, found.constants | {"stale_mean_square": 0, "mean_stale_square": 0}, facts, found.met)
         zero = point.get("x^(-1)") == "gradient 0"
         last = point["rounds"] * steps
         end = found.terms(last, zero=zero)
@@ -45,7 +45,7 @@ def last_iteration(claim: Claim, left: Left, *, started: bool = False) -> Any:
         if claim.id == paper.eq51.id:
             row = [found.terms(t, zero=zero).stale_square for t in range(last - steps + 1, last + 1)]
             where["mean_stale_square"] = sum(row) / len(row)
-        return Sides(left(end, step), right_side(claim.bound, where), where, facts)
+        return Sides(left(end, step), right_side(claim.bound, where), where, facts, found.met)
 
     return end_of_a_run
 

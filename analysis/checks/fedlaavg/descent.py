@@ -48,10 +48,10 @@ def step_trial(claim: Claim, left: Left) -> Any:
         found, step, t = run(point), point["local_lr"], point["rounds"]
         facts = {name: holds for name, holds in found.facts.items() if name != "f has a minimum"}
         if not found.paths:
-            return Sides(0, 0, found.constants, facts)
+            return Sides(0, 0, found.constants, facts, found.met)
         terms = found.terms(t, zero=point["x^(-1)"] == "gradient 0")
         where = found.constants | {"stale_mean_square": terms.stale_mean_square, "stale_square": terms.stale_square}
-        return Sides(left(terms, step), right_side(claim.bound, where), where, facts)
+        return Sides(left(terms, step), right_side(claim.bound, where), where, facts, found.met)
 
     return last_iteration_of_a_run
 
@@ -219,9 +219,11 @@ def average_of_stale_gradients(claim: Claim, point: Point) -> Sides:
     """The average of D over a run, x^(-1) read as x^0."""
     found = run(point)
     if not found.paths:
-        return Sides(0, 0, found.constants, found.facts)
+        return Sides(0, 0, found.constants, found.facts, found.met)
     every = [found.terms(t).stale_square for t in range(1, point["rounds"] + 1)]
-    return Sides(sum(every) / len(every), right_side(claim.bound, found.constants), found.constants, found.facts)
+    return Sides(
+        sum(every) / len(every), right_side(claim.bound, found.constants), found.constants, found.facts, found.met
+    )
 
 
 @checks(paper.eq31, mutants=[*MUTANTS, put("bound", B, 0), put("bound", T, T**2)])
@@ -253,11 +255,11 @@ def change_trial(claim: Claim, *, of_f: bool) -> Any:
         where = found.constants | {"steps_back": back}
         facts = {k: v for k, v in found.facts.items() if k != "f has a minimum"} | {"t0 >= 0": back <= t}
         if not found.paths or back > t:
-            return Sides(0, 0, where, facts)
+            return Sides(0, 0, where, facts, found.met)
         zero = point["x^(-1)"] == "gradient 0"
         sizes = [_changes(found.clients, path, t, t - back, of_f, zero) for path in found.paths]
         left = max(sum(row) / len(sizes) for row in zip(*sizes, strict=True))
-        return Sides(left, right_side(claim.bound, where), where, facts)
+        return Sides(left, right_side(claim.bound, where), where, facts, found.met)
 
     return change_between_two_iterates
 

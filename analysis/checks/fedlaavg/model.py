@@ -74,6 +74,11 @@ class Participation:
     available: Any
     chosen: list[list[int]]
 
+    def within(self, window: int) -> bool:
+        """Whether every client is available at least once in any `window` successive rounds."""
+        rounds = len(self.available)
+        return all(bool(self.available[r : r + window].any(axis=0).all()) for r in range(rounds - window + 1))
+
     @property
     def latest(self) -> list[list[int]]:
         """R_i after each round, rounds from 1."""

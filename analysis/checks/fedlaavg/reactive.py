@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -94,6 +94,11 @@ class Chain:
                     pending.append(target)
                 moves.append((number[node], number[target], who, target.signs, len(found)))
         return list(number), moves
+
+    @cached_property
+    def longest_wait(self) -> int:
+        """The most iterations in a row in which a client can be unavailable."""
+        return max(max(node.missed) for node in self.graph[0])
 
 
 @lru_cache(maxsize=64)
@@ -231,6 +236,20 @@ def constants(chain: Chain, start: Any, step: Any, iterations: int) -> dict[str,
         "local_lr": step,
         "iterations": iterations,
         "initial_gap": start * start / 2,
+    }
+
+
+def met(chain: Chain, start: Any, where: Mapping[str, Any]) -> dict[str, bool]:
+    """Assumptions 1 to 5 at constants as above: curvature 1, noise +-1, |x| within reach, and who waits how long."""
+    far = reach(start, where["local_lr"], where["staleness"])
+    square, room = far * far + 1, 1e-12 if isinstance(far, float) else 0
+    here = chain.longest_wait < where["window"]
+    return {
+        "ass1": where["smoothness"] >= 1,
+        "ass2": where["noise_std"] >= 1,
+        "ass3": bool(square <= where["gradient_bound"] ** 2 * (1 + room)),
+        "ass4": here,
+        "ass5": here,
     }
 
 

@@ -102,10 +102,14 @@ def error_trial(claim: Claim) -> Any:
         """Three clients, gradient errors +-1, at least K available in every iteration."""
         system = reactive.chain(3, point["cohort_size"], point["window"], point["policy"])
         *_, law = system.laws(point["iteration"])
-        where = {"noise_square_sum": sum(m * sum(s * s for s in node.signs) for node, m in law.items())}
+        where = {
+            "noise_square_sum": sum(m * sum(s * s for s in node.signs) for node, m in law.items()), "noise_std": 1,
+        }  # fmt: skip
+        here = max(max(node.missed) for node in law) < point["window"]
+        met = {"ass2": max(s * s for node in law for s in node.signs) <= 1, "ass4": here, "ass5": here}
         facts = {"everybody has taken part": all(all(node.signs) for node in law)}
         left = sum(mass * sum(node.signs) ** 2 for node, mass in law.items())
-        return Sides(left, right_side(claim.bound, where), where, facts)
+        return Sides(left, right_side(claim.bound, where), where, facts, met)
 
     return errors_of_three_clients
 
@@ -167,7 +171,7 @@ def _on_the_chain(claim: Claim, point: Point, step: Any, horizon: int, more: dic
         return Sides(0, 0, reactive.constants(system, 0, F(1, 10**6), horizon) | {"local_lr": step, **more}, inside)  # type: ignore[operator]
     where |= more
     left = reactive.mean_square(system, point["start"], step, horizon)
-    return Sides(left, right_side(claim.bound, where), where, inside)
+    return Sides(left, right_side(claim.bound, where), where, inside, reactive.met(system, point["start"], where))
 
 
 def halved(point: Point) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 from analysis.checks import Depth
 from analysis.checks.fedlaavg import model
+from analysis.checks.tools import SLACK
 from analysis.domains import Choice, Domain, Real, Several, Whole
 from analysis.trials import Point
 
@@ -39,6 +40,7 @@ class Run:
     paths: list[model.Trace]
     constants: dict[str, Any]
     facts: dict[str, bool]
+    met: dict[str, bool]
     known: dict[tuple[int, bool], model.Terms] = field(default_factory=dict)
 
     def terms(self, t: int, *, zero: bool = False) -> model.Terms:
@@ -70,12 +72,19 @@ def _run(
     known = model.constants(clients, noise, step, size, window, start)
     known |= {"local_steps": local_steps, "rounds": rounds, "iterations": rounds}
     facts = {
-        "every client is available once in any E rounds": True,
         "cohort_size <= n_clients": size <= n,
         f"at most {model.MOST_DRAWS} stochastic gradients": few,
         "f has a minimum": clients.minimum is not None,
     }
-    return Run(clients, who, paths, known, facts)
+    here, square = who.within(window), max(clients.caps) ** 2 + noise**2
+    met = {
+        "ass1": max(map(abs, clients.signs)) <= known["smoothness"],
+        "ass2": noise <= known["noise_std"],
+        "ass3": bool(square <= known["gradient_bound"] ** 2 * (1 + SLACK if isinstance(square, float) else 1)),
+        "ass4": here,
+        "ass5": here,
+    }
+    return Run(clients, who, paths, known, facts, met)
 
 
 def _kept(point: dict[str, Any]) -> bool:

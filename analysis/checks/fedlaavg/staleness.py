@@ -11,6 +11,7 @@ import sympy
 
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times
 from analysis.checks.fedlaavg.model import take_part
+from analysis.checks.points import facts_of
 from analysis.domains import Choice, Domain, Several, Whole
 from analysis.evidence import Evidence, Tally, conditional
 from analysis.trials import Point, Sides, exact_value, judge, right_side
@@ -52,7 +53,8 @@ def _aged(claim: Claim, point: Point, *, least: int, skip: bool) -> Sides:
     n, size, window = system.values()
     who = take_part(point["wish"], point["rounds"], n, size, window, least=least, skip=skip)
     facts = {"cohort_size <= n_clients": size <= n}
-    return Sides(who.largest_age, right_side(claim.bound, system), system, facts)
+    here = who.within(window)
+    return Sides(who.largest_age, right_side(claim.bound, system), system, facts, {"ass4": here, "ass5": here})
 
 
 def lemma_trial(claim: Claim) -> Any:
@@ -108,7 +110,8 @@ def _lemma(trial: Any, claim: Claim, depth: Depth) -> Evidence:
         "n_clients": 2, "cohort_size": 2, "window": 2, "rounds": 5, "wish": (1, 2), "when fewer than K": "skip",
     }  # fmt: skip
     found = judge(trial, claim, point)
-    stated.at_most(found.sides.left, found.sides.right, **point)
+    facts = facts_of(point, found)
+    stated.at_most(facts.pop("left"), facts.pop("right"), **facts)
     tally = _tight(exhausted(claim, depth), claim, depth, full=False)
     return conditional(
         stated, tally, "all available clients are taken when they are fewer than K", "enumeration",

@@ -46,9 +46,9 @@ def average_trial(claim: Claim, *, late: bool = False) -> Any:
         first = found.constants["staleness"] + 1 if late else 1
         facts = found.facts | ({"T > I": point["rounds"] >= first} if late else {})
         if not found.paths or point["rounds"] < first:
-            return Sides(0, 0, found.constants, facts)
+            return Sides(0, 0, found.constants, facts, found.met)
         left = mean_gradient(found.clients, found.paths, range(first, point["rounds"] + 1))
-        return Sides(left, right_side(claim.bound, found.constants), found.constants, facts)
+        return Sides(left, right_side(claim.bound, found.constants), found.constants, facts, found.met)
 
     return gradients_along_a_run
 
@@ -69,9 +69,9 @@ def gradients_of_everybody(claim: Claim, point: Point) -> Sides:
     everybody = {"cohort_size": len(point["centres"]), "window": 1, "wish": (15,)}
     found = run({**point, **everybody})
     if not found.paths:
-        return Sides(0, 0, found.constants, found.facts)
+        return Sides(0, 0, found.constants, found.facts, found.met)
     left = mean_gradient(found.clients, found.paths, range(1, point["rounds"] + 1))
-    return Sides(left, right_side(claim.bound, found.constants), found.constants, found.facts)
+    return Sides(left, right_side(claim.bound, found.constants), found.constants, found.facts, found.met)
 
 
 AVERAGE_MUTANTS = [times("bound", "1/10"), put("bound", B, 0), mutate("bound", "without T", lambda e: e.subs(T, T**3))]

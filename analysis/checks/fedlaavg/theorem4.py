@@ -29,7 +29,7 @@ def average_trial(claim: Claim, *, stale: bool = False) -> Any:
         """Over rounds of E|grad f(x^(rC-1))|^2, or over iterations of D, with x^(-1) read as x^0."""
         found, steps = run(point), point["local_steps"]
         if not found.paths:
-            return Sides(0, 0, found.constants, found.facts)
+            return Sides(0, 0, found.constants, found.facts, found.met)
         last = point["rounds"] * steps
         if stale:
             every = [found.terms(t).stale_square for t in range(1, last + 1)]
@@ -37,7 +37,7 @@ def average_trial(claim: Claim, *, stale: bool = False) -> Any:
         else:
             ends = [found.clients.gradient(p.x[t - 1]) ** 2 for p in found.paths for t in range(steps, last + 1, steps)]
             left = sum(ends) / len(ends)
-        return Sides(left, right_side(claim.bound, found.constants), found.constants, found.facts)
+        return Sides(left, right_side(claim.bound, found.constants), found.constants, found.facts, found.met)
 
     return averages_over_a_run
 

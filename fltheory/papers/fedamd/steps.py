@@ -16,6 +16,7 @@ from fltheory.papers.fedamd.setting import (
     cache_error,
     eta_l,
     gradient_norm,
+    local_step,
     paper,
     quantity,
 )
@@ -147,10 +148,16 @@ eq42 = paper.claim(
     "is true all the same.",
 )  # fmt: skip
 
+_small_steps = {  # of Theorem 4.4
+    "local step": eta_l <= 1 / (6 * sqrt(2) * K * L),
+    "local step and noise": 12 * K * L_sigma**2 * eta_l**2 <= b_small,
+}
 eq65 = paper.claim(
     "eq65", "(65), (89): noise of local step counted linearly",
     kind="equation", where="(65); likewise (89)",
     words="In E|sum over k < K of the noises of steps up to k|^2 the noise of step k counts K - k times.",
+    assumes=(A41, A42, A43),
+    conditions=_small_steps,
     formulas={"times of step k": steps_done - position},
     gap="The noise of step k enters all K - k later sums, so its square counts (K - k)^2 times.",
 )  # fmt: skip
@@ -160,6 +167,8 @@ eq139 = paper.claim(
     kind="equation", where="(139)",
     words="In the variance of a miner's change, given the mean cached gradient, the noise of a step counts at most "
     "2 (K - 1) times.",
+    assumes=(A41, A42, A43),
+    conditions=local_step,
     formulas={"times of step k": 2 * (steps_done - 1)},
     gap="The noise of step k counts (K - k)^2 times; their sum passes that from K = 6 on.",
 )  # fmt: skip
