@@ -14,6 +14,7 @@ from array_api_compat import is_array_api_obj, to_device
 from fltheory.errors import InputError, count
 from sims.algorithms.protocol import State
 from sims.arrays import Array, array_namespace
+from sims.costs import Costs
 from sims.problems.base import Problem, full_gradient
 
 FloatArray = npt.NDArray[np.float64]
@@ -27,6 +28,7 @@ class Moment:
     weights        (R, N) the aggregation weights of the round; None if the algorithm uses none
     last           (R, N) the latest round before in which each client took part, -1 if there is none
     rates          (N,) exact participation rates, None where nobody knows them
+    costs          what the rounds before have cost
     """
 
     problem: Problem
@@ -36,6 +38,7 @@ class Moment:
     weights: FloatArray | None
     last: npt.NDArray[np.int64]
     rates: FloatArray | None
+    costs: Costs
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,10 @@ def _weight_error(now: Moment) -> FloatArray:
     return np.asarray(((now.rates * now.weights - 1) ** 2).mean(axis=-1))
 
 
+def _rounds(now: Moment) -> npt.NDArray[np.int64]:
+    return now.costs.participations
+
+
 METRICS: Mapping[str, Metric] = {
     "objective": Metric("f(x)", _objective),
     "objective_gap": Metric("f(x) - f*", lambda now: _objective(now) - float(now.problem.constants.minimum)),
@@ -91,6 +98,13 @@ METRICS: Mapping[str, Metric] = {
     "largest_staleness": Metric(
         "largest number of rounds since a client last took part", lambda now: (now.round - now.last).max(axis=-1)
     ),
+    "participations": Metric("clients that took part so far, over all rounds", lambda now: _rounds(now).sum(axis=-1)),
+    "fewest_participations": Metric("rounds of the client that took part least", lambda now: _rounds(now).min(axis=-1)),
+    "most_participations": Metric("rounds of the client that took part most", lambda now: _rounds(now).max(axis=-1)),
+    "gradient_samples": Metric(
+        "gradients of single samples that the clients computed so far", lambda now: now.costs.samples(now.problem)
+    ),
+    "vectors_sent": Metric("parameter vectors sent to and from clients so far", lambda now: now.costs.vectors()),
 }
 
 

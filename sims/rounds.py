@@ -24,6 +24,7 @@ from sims.algorithms.arguments import of_one_kind
 from sims.algorithms.protocol import Algorithm, Cohort, Local, State
 from sims.arrays import Array, array_namespace, is_exact, require_exact
 from sims.availability import Reactive, availability
+from sims.costs import Costs
 from sims.divergence import Diverged
 from sims.problems.base import Problem
 from sims.problems.local import local_update
@@ -140,6 +141,7 @@ class Simulation:
         self._weights = setup.rule.start(*shape, setup.rates) if setup.rule else None
         self._memory: dict[str, Any] = {}  # of the selection
         self._last = np.full(shape, -1, dtype=np.int64)
+        self.costs = Costs(setup.algorithm, *shape)
         self.state = setup.algorithm.init(setup.hyper, start, self.n_clients)
         self.round = 0
 
@@ -174,6 +176,7 @@ class Simulation:
         if self._weights is not None:
             self._weights.update(participated)
         self._last[participated] = self.round
+        self.costs.update(work, cohort, participated)
         self._availability.update(self.round, participated)
         self.round += 1
 
@@ -204,7 +207,7 @@ class Simulation:
     def _moment(self, participated: BoolArray) -> Moment:
         setup = self.setup
         weights = self._weights.weights(participated) if self._weights else None
-        return Moment(setup.problem, self.round, self.state, participated, weights, self._last, setup.rates)
+        return Moment(setup.problem, self.round, self.state, participated, weights, self._last, setup.rates, self.costs)
 
     def _refuse_infinite(self, cohort: Cohort, local: Local, after: State, hyper: Any) -> None:
         """Raise Diverged if the model or what a client sends is infinite or NaN, or so large that its square is.
@@ -233,6 +236,7 @@ class Simulation:
             "memory": self._memory,
             "availability": self._availability.state_dict(),
             "weights": self._weights.state_dict() if self._weights else {},
+            "costs": self.costs.state_dict(),
             "record": self.record.state_dict(),
         }
         state = {f"{part}.{name}": on_host(array) for part, arrays in parts.items() for name, array in arrays.items()}
@@ -264,6 +268,7 @@ class Simulation:
         self._availability.load_state_dict(_part(state, "availability"))
         if self._weights is not None:
             self._weights.load_state_dict(_part(state, "weights"))
+        self.costs.load_state_dict(_part(state, "costs"))
         self.record.load_state_dict(_part(state, "record"), int(state["taken"]))
         self.round, self._last = int(state["round"]), state["last"].copy()
         for name, generator in json.loads(str(state["streams"])).items():

@@ -56,8 +56,9 @@ class Draws:
 class Problem(Protocol):
     """Objectives F_n of `n_clients` clients over `dimension` parameters; f is their plain mean.
 
-    For speed, a problem may also have:
+    A problem may also have:
 
+    samples         how many samples a stochastic gradient and an exact one take, numbers or (N,) each
     slots_at_once   how many clients of a cohort compute together; None for all of them
     descend         (start, clients, draws, step_size) -> last iterates (..., S, d): plain local steps from draws
                     (steps, ..., S, width), if there is a faster way than gradient after gradient

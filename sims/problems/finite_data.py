@@ -86,6 +86,11 @@ class FiniteData(Analytic):
         """Indices of the samples that the clients of a cohort use in a round."""
         return Draws() if self.minibatch is None else self.minibatch.draw(rng, cohort, work)
 
+    @property
+    def samples(self) -> tuple[Any, Any]:
+        """Samples of a stochastic gradient and of an exact one, for each client."""
+        return self.sizes if self.minibatch is None else self.minibatch.batch, self.sizes
+
     def noise_variance(self, y: Array, clients: Array) -> Array:
         """E||stochastic - exact gradient||^2 of one draw at points (..., S, d): (..., S); exact on exact models."""
         xp, shares = array_namespace(y), self._shares.rows(clients, y)

@@ -115,7 +115,7 @@ class Layered:
 
     def _layers(self, models: Tensor) -> list[tuple[Tensor, Tensor]]:
         """Views of the weights (S, out, in) and biases (S, out) of each layer."""
-        parts = models.split(self.sizes, dim=1)
+        parts = torch.split(models, self.sizes, dim=1)
         weights = [part.view(-1, *shape) for part, shape in zip(parts[::2], self.shapes, strict=True)]
         return list(zip(weights, parts[1::2], strict=True))
 
@@ -146,7 +146,7 @@ class Layout:
 
     def named(self, flat: Tensor) -> dict[str, Tensor]:
         """Views of a flat vector (d,), by the names of the module."""
-        parts = flat.split(self.sizes)
+        parts = torch.split(flat, self.sizes)
         return {n: part.view(shape) for n, part, shape in zip(self.names, parts, self.shapes, strict=True)}
 
 

@@ -104,6 +104,11 @@ class Task:
         self.slots_at_once = at_once if self.device.type == "cpu" or engine == "sequential" else None
         self.descend = self._descend if isinstance(self.engine, engines.Layered) else None
 
+    @property
+    def samples(self) -> tuple[int, npt.NDArray[np.int64]]:
+        """Samples of a stochastic gradient, and of the exact gradient of each client."""
+        return self.sampler.batch, self.sampler.sizes
+
     @cached_property
     def start(self) -> Tensor:
         """The parameters that the module has, (d,)."""
@@ -142,7 +147,7 @@ class Task:
         models, result = y.reshape(-1, self.dimension), torch.zeros_like(y.reshape(-1, self.dimension))
         for s, client in enumerate(clients.reshape(-1).tolist()):
             own = torch.from_numpy(self.sampler.of(client)).to(self.device)
-            for part in own.split(AT_ONCE):
+            for part in torch.split(own, AT_ONCE):
                 one = self.engine.gradients(models[s : s + 1], self.inputs[part][None], self.targets[part][None])
                 result[s] += one[0] * (len(part) / len(own))
         return self._regularised(result, models).reshape(y.shape)
@@ -160,7 +165,7 @@ class Task:
         parameters = self.layout.named(model)
         losses, right = [], []
         with torch.no_grad():
-            for some, classes in zip(inputs.split(2 * AT_ONCE), targets.split(2 * AT_ONCE), strict=True):
+            for some, classes in zip(torch.split(inputs, 2 * AT_ONCE), torch.split(targets, 2 * AT_ONCE), strict=True):
                 logits = torch.func.functional_call(self.module, parameters, (some,))
                 losses.append(torch.nn.functional.cross_entropy(logits, classes, reduction="none"))
                 right.append(logits.argmax(dim=-1) == classes)
@@ -190,9 +195,9 @@ class Task:
 
     def _masks(self, seeds: list[int], size: int) -> tuple[Tensor, ...]:
         generators = [torch.Generator(self.device).manual_seed(seed) for seed in seeds]
-        kind = {"device": self.device, "dtype": self.start.dtype}
+        device, dtype = self.device, self.start.dtype
         uniforms = [
-            torch.stack([torch.rand(shape, generator=generator, **kind) for generator in generators])
+            torch.stack([torch.rand(shape, generator=g, device=device, dtype=dtype) for g in generators])
             for shape in self._mask_shapes(size)
         ]
         return masks_from(self.module, uniforms)

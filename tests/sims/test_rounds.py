@@ -217,5 +217,5 @@ def test_a_record_needs_no_list_of_its_rounds():
 
 
 def _taken(record):
-    record.take(Moment(None, int(record.taken), None, None, None, None, None))
+    record.take(Moment(None, int(record.taken), *[None] * 6))
     return True
