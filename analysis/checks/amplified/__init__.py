@@ -7,6 +7,7 @@ from analysis.checks.amplified import (
     divergence,
     intervals,
     laws,
+    rates,
     remarks,
     stochastic,
     tails,
@@ -23,6 +24,7 @@ checks = CheckBook(
     tails.checks,
     intervals.checks,
     laws.checks,
+    rates.checks,
     remarks.checks,
     units.checks,
 )

@@ -18,7 +18,7 @@ from fltheory.papers.amplified import I, L, N, P, S, T, delta, gap, rho, sigma
 checks = CheckBook()
 
 START, ROUNDS = 1.0, 4**26
-AT = {
+AT: dict[str, Any] = {
     "smoothness": 1, "initial_gap": F(1, 2), "noise_std": 1, "heterogeneity": 1, "rounds": 10**9, "local_steps": 1,
     "interval": 1, "cohort_size": 2, "n_clients": 8, "participation_norm": F(1, 2), "round_divergence": 1,
     "cohort_divergence": 1, "interval_divergence": 0, "gradient_scale": 1, "weight_variance": F(1, 64),

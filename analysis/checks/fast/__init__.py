@@ -17,6 +17,7 @@ from analysis.checks.fast import (
     rates,
     readings,
     schedules,
+    slopes,
     steps,
     tables,
 )
@@ -51,6 +52,7 @@ checks = CheckBook(
     floor.checks,
     laws.checks,
     rates.checks,
+    slopes.checks,
     steps.checks,
     coins.checks,
     branches.checks,

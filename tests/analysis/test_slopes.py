@@ -1,0 +1,95 @@
+"""Slopes and exponents against known ones, and the recursions behind the rates against the library's algorithms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sympy import Symbol, ceiling, log, sqrt
+
+from analysis.checks.amplified.rates import AT, _starts
+from analysis.checks.points import value_of
+from analysis.checks.slopes import Slope, average_square, exponent, floor
+from analysis.evidence import Tally
+from fltheory.papers import amplified as paper
+from sims.algorithms.amplified import Hyper, amplified
+from sims.exact import Engine, Setting
+from sims.problems.noise import Additive
+from sims.problems.quadratic import DiagonalQuadratic
+from sims.scenarios import schedule, weighted
+
+x, y = Symbol("x", positive=True), Symbol("y", positive=True)
+GRID = [4**k for k in range(4, 12)]
+
+
+@pytest.mark.parametrize("power", [-1, -0.5, 0, 1])
+def test_a_slope_with_a_term_of_lower_order(power: float) -> None:
+    slope = Slope.of(GRID, [3 * n**power + n ** (power - 0.5) for n in GRID])
+    assert slope.tends_to(power)
+    assert not slope.tends_to(power + 0.5)
+    assert not slope.tends_to(power - 0.5)
+    assert slope.is_at_most(power + 0.5)
+    assert not slope.is_at_most(power - 0.5)
+
+
+def test_a_slope_that_is_not_settled_tends_to_nothing() -> None:
+    slope = Slope((-0.2, -0.4, -0.9))
+    assert not any(slope.tends_to(k / 4) for k in range(-8, 9))
+
+
+@pytest.mark.parametrize("values", [[1.0, 0.0, 1.0, 1.0], [1.0, math.inf, math.inf, 1.0], [1.0, math.nan, 1.0, 1.0]])
+def test_values_without_a_slope_fit_no_exponent(values: list[float]) -> None:
+    slope = Slope.of(GRID[:4], values)
+    assert not slope.tends_to(0)
+    assert not slope.is_at_most(0)
+
+
+@pytest.mark.parametrize(
+    ("expression", "power"),
+    [
+        (sqrt(x) + 10**6 + log(x), "1/2"),
+        (log(x) ** 2 / x, "-1"),
+        (ceiling(log(x)) / x + y / x**2, "-1"),
+        (x ** (-sqrt(2) / 4) + 1 / x, None),
+        (y, "0"),
+        (y - x, None),
+    ],
+)
+def test_exponents_of_formulas(expression: object, power: str | None) -> None:
+    found = exponent(expression, x, {"y": 3})
+    assert (found if found is None else str(found)) == power
+
+
+def test_a_floor_is_told_from_half_of_it() -> None:
+    values = [0.25 + n**-0.5 for n in GRID]
+    for least, seen in ((0.25, True), (0.125, False), (0.5, False)):
+        tally = Tally()
+        floor(tally, GRID, values, least)
+        assert bool(tally.witness) is not seen
+
+
+@pytest.mark.parametrize("loss", [0.01, 0.5, 1.0])
+def test_the_average_of_a_recursion(loss: float) -> None:
+    values = [2.0]
+    for _ in range(6):
+        values.append((1 - loss) * values[-1] + 0.3)
+    assert average_square(loss, 0.3, 2.0, 7) == pytest.approx(float(np.mean(values)), rel=1e-12)
+
+
+def test_a_recursion_that_grows_beyond_the_floats_is_infinite() -> None:
+    assert average_square(-1.0, 0.1, 1.0, 10**6) == math.inf
+
+
+@pytest.mark.parametrize(("size", "steps", "interval", "noise"), [(1, 1, 1, 1.0), (2, 3, 2, 0.5), (3, 2, 4, 0.0)])
+def test_amplified_runs_are_those_of_the_library(size: int, steps: int, interval: int, noise: float) -> None:
+    rounds = 8 * interval
+    run = _starts(paper.cor32, rounds=rounds, size=size, steps=steps, interval=interval, noise=noise)
+    formulas = {name: paper.cor32.formulas[name].subs(paper.sigma, noise or 1e-300) for name in paper.cor32.formulas}
+    constants = {**{k: float(v) for k, v in AT.items()}, **run.constants}
+    sizes = {name: value_of(formula, constants) for name, formula in formulas.items()}
+    hyper = Hyper(sizes["local_lr"], sizes["amplification"], interval, steps)
+    problem = DiagonalQuadratic([1.0] * size, [0.0] * size, Additive(noise))
+    engine = Engine(Setting(amplified, problem, hyper, [1.0]), weighted(schedule([[True] * size]), [1] * size))
+    squares = [float(m.second[0, 0]) for m in engine.moments(rounds - 1)][::interval]
+    assert run.error == pytest.approx(np.mean(squares), rel=1e-9)
