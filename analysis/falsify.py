@@ -1,7 +1,8 @@
 """The falsifier: search the spaces of a claim's trials for a point that satisfies every condition and violates it.
 
-It climbs left/right in floats, makes what it finds exact, and shrinks it while it stays a counterexample in exact
-arithmetic. It knows nothing of a claim but its statement and how to compute its two sides.
+It climbs left/right in floats, shrinks what it finds, in floats first, where a try is cheap, and makes it exact; then
+it shrinks on while the point stays a counterexample in exact arithmetic. A share of the budget is kept for that. It
+knows nothing of a claim but its statement and how to compute its two sides.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from analysis.domains import Choice, Domain, Real, Several, Whole
 from analysis.trials import Judgement, Point, Trial, judge
 from fltheory.errors import InputError
 from fltheory.ledger import Claim
@@ -21,7 +23,12 @@ from fltheory.streams import stream
 ELITE = 12  # best points of a trial that the search goes on from
 EXPLORE = 0.3  # share of fresh points
 MARGIN = 1e-9  # a float ratio must pass 1 by more than rounding before exact arithmetic is asked
-EXACT_SHARE = 0.3  # of the budget that making one candidate exact and smaller may take
+RESERVE = 0.2  # share of the budget that no search takes: it is for shrinking
+IN_FLOATS = 0.4  # share of the time for shrinking that may be spent before anything is exact
+
+
+Violates = Callable[[Trial, Claim, Point], Judgement | None]
+_ORDER = {Whole: 0, Several: 1, Choice: 2}  # in which coordinates are made simpler
 
 
 @dataclass(frozen=True)
@@ -52,10 +59,10 @@ def falsify(
     seed: int = 0,
     report: Callable[[Search], None] = lambda search: None,
 ) -> Search:
-    """Search the trials of a claim in turn for at most `seconds`; stop at the first exact counterexample.
+    """Search the trials of a claim in turn, and shrink what is found, within `seconds`; the first one ends it.
 
-    The points tried depend on the seed alone, how many of them on the time. Raises InputError for a budget that is
-    not positive or a claim without trials.
+    The points tried depend on the seed alone, how many of them on the time. The budget is passed by one evaluation at
+    most. Raises InputError for a budget that is not positive or a claim without trials.
     """
     if not seconds > 0:
         raise InputError("budget", seconds, "a positive number of seconds")
@@ -63,7 +70,7 @@ def falsify(
         raise InputError("claim", claim.id, "a claim that can be put to the test (one with a trial)")
     search, start = Search(), time.monotonic()
     climbs = [_climb(trial, claim, seed, k) for k, trial in enumerate(trials)]
-    while search.found is None and search.seconds < seconds:
+    while search.found is None and search.seconds < (1 - RESERVE) * seconds:
         for trial, climb in zip(trials, climbs, strict=True):
             point, judgement = next(climb)
             search.tried += 1
@@ -72,7 +79,8 @@ def falsify(
                 search.admitted += 1
                 search.largest = max(search.largest, judgement.ratio)
                 if judgement.ratio > 1 + MARGIN:
-                    search.found = exact_witness(trial, claim, point, seconds=EXACT_SHARE * seconds)
+                    left = max(seconds - search.seconds, 0.0)
+                    search.found = exact_witness(trial, claim, point, seconds=left)
                     if search.found is not None:
                         break
             report(search)
@@ -128,22 +136,69 @@ def _judged(trial: Trial, claim: Claim, point: Point) -> Judgement | None:
 
 
 def exact_witness(trial: Trial, claim: Claim, point: Point, *, seconds: float) -> Found | None:
-    """The point in exact numbers, made as simple as it gets within the time; None if it is no counterexample then."""
-    stop = time.monotonic() + seconds
-    exact = {name: trial.space[name].exact(value) for name, value in point.items()}
-    judgement = _judged(trial, claim, exact)
-    if judgement is None or not judgement.violated:
-        return None
-    shrunk = True
-    while shrunk and time.monotonic() < stop:
-        shrunk = False
-        for name, domain in trial.space.items():
-            for candidate in domain.simpler(exact[name]):
-                if time.monotonic() > stop:
+    """The point in exact numbers, made as simple as it gets within the time; None if it is no counterexample then.
+
+    What shrank in floats may fail in exact arithmetic, by rounding or at the edge of a condition; then the point
+    itself is tried.
+    """
+    start = time.monotonic()
+    whole = {name: trial.space[name].exact(value) for name, value in point.items()}
+    small, _ = _shrunk(trial, claim, whole, _violates_in_floats, stop=start + IN_FLOATS * seconds)
+    for exact in (small, whole) if small != whole else (whole,):
+        judgement = _violates(trial, claim, exact)
+        if judgement is not None:
+            least, better = _shrunk(trial, claim, exact, _violates, stop=start + seconds)
+            return Found(trial, least, better or judgement)
+    return None
+
+
+def _shrunk(
+    trial: Trial, claim: Claim, point: dict[str, Any], violates: Violates, *, stop: float
+) -> tuple[dict[str, Any], Judgement | None]:
+    """The simplest violation that is reached from a point coordinate by coordinate, and its judgement if it is new.
+
+    Whole numbers come first (a horizon cut in half makes all further tries cheaper), then sequences (clients), then
+    choices and rational numbers. In each coordinate the largest cuts come first.
+    """
+    names = sorted(trial.space, key=lambda name: _ORDER.get(type(trial.space[name]), len(_ORDER)))
+    found, again = None, True
+    while again:
+        again = False
+        for name in names:
+            for candidate in _cuts(trial.space[name], point[name]):
+                if time.monotonic() >= stop:
+                    return point, found
+                judgement = violates(trial, claim, {**point, name: candidate})
+                if judgement is not None:
+                    point, found, again = {**point, name: candidate}, judgement, True
                     break
-                simpler = {**exact, name: candidate}
-                found = _judged(trial, claim, simpler)
-                if found is not None and found.violated:
-                    exact, judgement, shrunk = simpler, found, True
-                    break
-    return Found(trial, exact, judgement)
+    return point, found
+
+
+def _cuts(domain: Domain, value: Any) -> Iterator[Any]:
+    """Simpler values, the largest cuts first: of a sequence one half or the other, before single parts."""
+    if isinstance(domain, Several):
+        half = max(len(value) // 2, domain.least)
+        if half < len(value):
+            yield value[:half]
+            yield value[len(value) - half :]
+    yield from domain.simpler(value)
+
+
+def _violates(trial: Trial, claim: Claim, point: Point) -> Judgement | None:
+    judgement = _judged(trial, claim, point)
+    return judgement if judgement is not None and judgement.violated else None
+
+
+def _violates_in_floats(trial: Trial, claim: Claim, point: Point) -> Judgement | None:
+    """The same with floats for fractions, by more than rounding."""
+    judgement = _judged(trial, claim, {name: _rough(trial.space[name], value) for name, value in point.items()})
+    good = judgement is not None and judgement.admitted and judgement.ratio > 1 + MARGIN
+    return judgement if good else None
+
+
+def _rough(domain: Domain, value: Any) -> Any:
+    """An exact value as the search has it: fractions of real coordinates as floats."""
+    if isinstance(domain, Several):
+        return tuple(_rough(domain.of, part) for part in value)
+    return float(value) if isinstance(domain, Real) else value

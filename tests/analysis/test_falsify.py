@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from analysis.falsify import falsify, searched
+from analysis.falsify import exact_witness, falsify, searched
 from analysis.falsify_command import duration, falsify_claim, replay_file
+from analysis.trials import Point, Sides
 from fltheory.errors import InputError
+from fltheory.ledger import Claim
 from tests.analysis import toy
 
 
@@ -19,6 +22,66 @@ def test_it_finds_and_shrinks_a_counterexample() -> None:
     assert search.found is not None
     assert search.found.judgement.violated
     assert search.found.point == {"x": Fraction(1, 2), "rounds": 7, "who": (1,)}
+
+
+class Clock:
+    """A clock that only evaluations move: cheap in floats, in exact arithmetic as long as the horizon."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, exact: float, floats: float = 0.001) -> None:
+        self.now, self.exact, self.floats, self.longest = 0.0, exact, floats, 0.0
+        monkeypatch.setattr("analysis.falsify.time", self)
+        self.trial = replace(toy.trial, evaluate=self.evaluate)
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def evaluate(self, claim: Claim, point: Point) -> Sides:
+        cost = self.floats if isinstance(point["x"], float) else self.exact * point["rounds"]
+        self.now, self.longest = self.now + cost, max(self.longest, cost)
+        return toy.evaluate(claim, point)
+
+
+LARGE = {"x": 0.5123456, "rounds": 40, "who": (0, 1, 1, 0, 1)}
+
+
+def test_shrinking_starts_in_floats_where_a_try_is_cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch, exact=1.0)
+    found = exact_witness(clock.trial, toy.false, LARGE, seconds=20)
+    assert found is not None
+    assert found.point == {"x": Fraction(1, 2), "rounds": 7, "who": (1,)}
+    assert found.judgement.violated
+    assert clock.now <= 20 + clock.longest
+
+
+def test_what_shrinks_in_floats_only_is_not_taken() -> None:
+    def evaluate(claim: Claim, point: Point) -> Sides:  # in exact arithmetic only the point itself is a counterexample
+        sides = toy.evaluate(claim, point)
+        return sides if isinstance(point["x"], float) or point["rounds"] == 40 else replace(sides, left=Fraction(0))
+
+    found = exact_witness(replace(toy.trial, evaluate=evaluate), toy.false, LARGE, seconds=5)
+    assert found is not None
+    assert found.point == {"x": Fraction(1, 2), "rounds": 40, "who": (1,)}
+
+
+@pytest.mark.parametrize("exact", [0.001, 0.1, 3.0])
+def test_a_budget_covers_the_shrinking_too(exact: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch, exact=exact, floats=0.05)
+    search = falsify(toy.false, [clock.trial], seconds=60)
+    assert search.found is not None
+    assert search.found.point["rounds"] == 7
+    assert search.seconds == clock.now <= 60 + clock.longest
+
+
+def test_the_largest_cuts_come_first() -> None:
+    tried: list[Point] = []
+
+    def evaluate(claim: Claim, point: Point) -> Sides:
+        tried.append(point)
+        return toy.evaluate(claim, point)
+
+    exact_witness(replace(toy.trial, evaluate=evaluate), toy.false, LARGE, seconds=5)
+    assert [point["rounds"] for point in tried[:2]] == [1, 21]
+    assert list(dict.fromkeys(point["who"] for point in tried))[:3] == [LARGE["who"], (0, 1), (0,)]
 
 
 def test_it_finds_nothing_against_a_true_claim() -> None:
