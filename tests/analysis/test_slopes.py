@@ -9,10 +9,12 @@ import pytest
 from sympy import Symbol, ceiling, log, sqrt
 
 from analysis.checks.amplified.rates import AT, _starts
+from analysis.checks.fedlaavg.rates import averaged
 from analysis.checks.points import value_of
 from analysis.checks.slopes import Slope, average_square, exponent, floor
 from analysis.evidence import Tally
 from fltheory.papers import amplified as paper
+from sims.algorithms import fedlaavg
 from sims.algorithms.amplified import Hyper, amplified
 from sims.exact import Engine, Setting
 from sims.problems.noise import Additive
@@ -93,3 +95,12 @@ def test_amplified_runs_are_those_of_the_library(size: int, steps: int, interval
     engine = Engine(Setting(amplified, problem, hyper, [1.0]), weighted(schedule([[True] * size]), [1] * size))
     squares = [float(m.second[0, 0]) for m in engine.moments(rounds - 1)][::interval]
     assert run.error == pytest.approx(np.mean(squares), rel=1e-9)
+
+
+def test_two_clients_stand_for_two_groups() -> None:
+    rows = [[True, False], [False, True], [False, False]]
+    problem = DiagonalQuadratic([1.0] * 6, [1.0] * 3 + [-1.0] * 3)
+    setting = Setting(fedlaavg.fedlaavg, problem, fedlaavg.Hyper(0.05, 2), [1.0])
+    engine = Engine(setting, schedule([[a, a, a, b, b, b] for a, b in rows]), ignore=("age",))
+    squares = [float(m.second[0, 0]) for m in engine.moments(39)]
+    assert averaged(rows, 0.05, 40, steps=2) == pytest.approx(np.mean(squares), rel=1e-10)

@@ -7,6 +7,7 @@ from analysis.checks.fedlaavg import (
     example_steps,
     experiments,
     orbits,
+    rates,
     round_algorithms,
     sampling,
     setting,
@@ -33,5 +34,6 @@ checks = CheckBook(
     by_rounds.checks,
     theorem4.checks,
     experiments.checks,
+    rates.checks,
     unit_checks(paper),
 )
