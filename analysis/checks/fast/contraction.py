@@ -87,18 +87,21 @@ def _step(most: Any, clients: Any) -> dict[Any, Any]:
     return {clients: some, eta: most * at_most_one() / (L * K * some)}
 
 
-def all_rounds_covered(claim: Claim) -> Iterator[Fact]:
-    """From one round, with the claim's epsilon, to its bound on E|x_R - x*|^2. At q = 1 nothing depends on epsilon."""
+def all_rounds_covered(claim: Claim, chosen: Any, spare: Any = 0) -> Iterator[Fact]:
+    """From one round, with `chosen` for epsilon, to the claim's bound on E|x_R - x*|^2; at q = 1 epsilon drops out.
+
+    `spare` is what a round may leave of the 8 before K^2 eta^2 sigma_G^2.
+    """
     assert claim.bound is not None
     assert fast.thm2_gen.bound is not None
-    one = fast.thm2_gen.bound.rhs
+    one = fast.thm2_gen.bound.rhs - spare * (K * eta * sigma_G) ** 2
     yield from one_round_covered(claim, one)
-    chosen, where, most = claim.formulas["epsilon"], _given(claim), largest(claim)
+    share, where, most = _any_share(), _given(claim), largest(claim)
     after = one.subs(epsilon, chosen)
     added = after.subs(before, 0)
     keeps = after.subs(before, 1) - added
-    yield nonnegative("epsilon >= 0, and 0 only where the conditions have no meaning", chosen, where)
-    yield nonnegative("a round keeps at most 1 - mu K eta", 1 - mu * K * eta - keeps, where)
+    yield nonnegative("epsilon >= 0, and 0 only where the conditions have no meaning", chosen, share | where)
+    yield nonnegative("a round keeps at most 1 - mu K eta", 1 - mu * K * eta - keeps, share | where)
     yield nonnegative("which is in [0, 1), as mu <= L", 1 - mu * K * eta,
                       {mu: L * at_most_one(), eta: most * at_most_one() / (L * K)})  # fmt: skip
     keep, add, start, r = symbols("keep add start r", positive=True)
@@ -109,13 +112,18 @@ def all_rounds_covered(claim: Claim) -> Iterator[Fact]:
     forgotten = Dummy("forgotten", nonnegative=True)
     needed = forgotten * fast.kappa + added / (mu * K * eta)
     stated = claim.bound.rhs.subs(exp(-mu * K * R * eta), forgotten)
-    yield nonnegative("the bound covers both", stated - needed, where)
+    yield nonnegative("the bound covers both, for every q", stated - needed, where | share)
+
+
+def _any_share() -> dict[Any, Any]:
+    """q in [0, 1]."""
+    u, v = (Dummy(name, positive=True) for name in "uv")
+    return {q: u / (u + v)}
 
 
 def _given(claim: Claim) -> dict[Any, Any]:
-    """What the claim's conditions say of q and of mu; else any q in [0, 1]."""
-    u, v = (Dummy(name, positive=True) for name in "uv")
-    where = {q: u / (u + v)}
+    """What the claim's conditions say of q and of mu."""
+    where = {}
     for name, symbol in (("snapshots", q), ("conditioning", mu)):
         condition: Any = claim.conditions.get(name)
         if condition is not None and condition.gts == symbol:

@@ -33,7 +33,7 @@ _BOUND_MUTANTS = [
 
 
 def _rounds(trial: Trial, claim: Claim, depth: Depth) -> Evidence:
-    proof = chain(all_rounds_covered(claim), "One round with this epsilon, then R of them.")
+    proof = chain(all_rounds_covered(claim, claim.formulas["epsilon"]), "One round with this epsilon, then R of them.")
     return confirmed(proof, held(trial, claim, depth))
 
 

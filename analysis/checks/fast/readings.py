@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from analysis.checks import CheckBook, Depth, Mutant, put, times
+from sympy import Rational
+
+from analysis.checks import CheckBook, Depth, Mutant, put, times, without
+from analysis.checks.certificates import chain, confirmed
 from analysis.checks.fast.coins import SPACE, sides
+from analysis.checks.fast.contraction import all_rounds_covered
 from analysis.checks.points import not_broken, witnessed
 from analysis.domains import Real, Whole
 from analysis.evidence import Evidence
@@ -65,10 +69,23 @@ def condition_of_one_with_bound_of_the_other(claim: Claim, depth: Depth) -> Evid
     return replace(found, verdict="inconsistent") if found.verdict == "refuted" else found
 
 
-@checks(fast.thm2_mixed_reverse, mutants=[times("bound", "1/10"), put("bound", 8 * K * eta, K * eta / 1000)])
+@checks(
+    fast.thm2_mixed_reverse,
+    mutants=[
+        times("bound", "1/10"),
+        put("bound", 8 * K * eta, K * eta / 1000),
+        put("bound", 8 * K * eta, 7 * K * eta),
+        without("snapshots"),
+        without("step"),
+    ],
+)
 def the_other_mixture(claim: Claim, depth: Depth) -> Evidence:
-    """A seeded search: the appendix condition leaves next to no arbitrary rounds."""
-    return not_broken(coins_mixed_reverse, claim, {"quick": 300, "default": 2000, "deep": 50_000}[depth])
+    """The chain: a round needs less than 15/2 where the bound has 8, and (1-q)/2 fits in between; a seeded search."""
+    facts = all_rounds_covered(claim, 1 / (K * eta), spare=Rational(1, 2))
+    proof = chain(facts, "15/2 + (1-q)/2 <= 8: the term with 1 - q is not needed.")
+    return confirmed(
+        proof, not_broken(coins_mixed_reverse, claim, {"quick": 300, "default": 2000, "deep": 50_000}[depth])
+    )
 
 
 # ---- other snapshots -------------------------------------------------------------------------------------
