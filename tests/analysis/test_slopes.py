@@ -9,6 +9,8 @@ import pytest
 from sympy import Symbol, ceiling, log, sqrt
 
 from analysis.checks.amplified.rates import AT, _starts
+from analysis.checks.fedamd.moments import Quadratics
+from analysis.checks.fedamd.rates import with_chance
 from analysis.checks.fedlaavg.rates import averaged
 from analysis.checks.points import value_of
 from analysis.checks.slopes import Slope, average_square, exponent, floor
@@ -104,3 +106,17 @@ def test_two_clients_stand_for_two_groups() -> None:
     engine = Engine(setting, schedule([[a, a, a, b, b, b] for a, b in rows]), ignore=("age",))
     squares = [float(m.second[0, 0]) for m in engine.moments(39)]
     assert averaged(rows, 0.05, 40, steps=2) == pytest.approx(np.mean(squares), rel=1e-10)
+
+
+@pytest.mark.parametrize(("clients", "size", "probability"), [(1, 1, 0.5), (3, 2, 0.3), (4, 3, 0.8), (4, 4, 1.0)])
+def test_four_moments_are_enough_for_clients_that_are_alike(clients: int, size: int, probability: float) -> None:
+    quadratics = Quadratics([1.0] * clients, size, 0.1, 1, 0.2)
+    units = [quadratics.vector(model=1), quadratics.vector(caches=1)]
+    rows = [quadratics.form(units[0]), quadratics.form(units[0] + units[1]), quadratics.form(units[1])]
+    each = sum(quadratics.form(np.eye(2 + clients)[2 + client]) for client in range(clients)) / clients
+    long, short = quadratics.start(1.5)[1], np.full(4, 1.5**2)
+    one = with_chance(clients, size, probability, 0.2)
+    for _ in range(9):
+        square, both, cached = (row @ long for row in rows)
+        assert short == pytest.approx([square, (both - square - cached) / 2, cached, each @ long], rel=1e-12)
+        long, short = quadratics.round(probability)[1] @ long, one @ short

@@ -15,6 +15,7 @@ from analysis.checks.fedamd import (
     partial,
     pl,
     proof_steps,
+    rates,
     tables,
     thinned,
     units,
@@ -35,6 +36,7 @@ checks = CheckBook(
     batches.checks,
     partial.checks,
     costs.checks,
+    rates.checks,
     tables.checks,
     units.checks,
 )

@@ -1,0 +1,248 @@
+"""Slopes of FedAMD in T, M, K and tau at the step sizes of its corollaries, on quadratics of one curvature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction as F
+from typing import Any
+
+import numpy as np
+from scipy.stats import binom
+
+from analysis.checks import CheckBook, Depth, put, times
+from analysis.checks.fedamd.cycles import Cycles
+from analysis.checks.fedamd.displacement import rhs
+from analysis.checks.fedamd.miners import Miner, averaged
+from analysis.checks.points import value_of
+from analysis.checks.slopes import Rate, Run, Slope, powers, rates
+from analysis.evidence import Evidence
+from fltheory.ledger import Claim
+from fltheory.papers import fedamd
+from fltheory.papers.fedamd import A, K, L, M, T, eta_l, eta_s, sigma, tau
+
+checks = CheckBook()
+
+START = 2**0.5  # F(x_0) - F_* = 1, as Corollary 4.5 has it
+HALF = F(1, 2)
+AT: dict[str, Any] = {
+    "smoothness": 1, "initial_gap": 1, "noise_std": 1, "noise_smoothness": 0, "subsampled": 1, "n_clients": 4,
+    "cohort_size": 4, "local_steps": 4, "rounds": 2**36, "anchor_period": 2, "anchor_batch": 1, "batch_size": 1,
+    "thinning": 1,
+}  # fmt: skip
+FULL = "x^2/2 at every client, all of them in every round, the average over miner rounds"
+
+
+def _named(claim: Claim) -> set[str]:
+    parts = [claim.bound.rhs, *claim.conditions.values()] if claim.bound else []
+    return {symbol.name for part in parts for symbol in part.free_symbols}
+
+
+def _full(claim: Claim, local: Any, server: Any, **changed: Any) -> Run:
+    """Full participation at these step sizes: the average of E|grad F|^2 over the miner rounds."""
+    constants = {name: float(value) for name, value in {**AT, **changed}.items()}
+    steps, period = int(constants["local_steps"]), int(constants["anchor_period"])
+    lr, product = value_of(local, constants), value_of(local * server, constants)
+    mean, square = averaged([Miner(1.0, lr, steps)])
+    noise = constants["subsampled"] * constants["noise_std"] ** 2 / (constants["n_clients"] * constants["anchor_batch"])
+    run = Cycles(1.0, period, product * mean, product**2 * (square - mean**2), noise)
+    error = run.average(START**2, int(constants["rounds"]) // period, anchors=False)
+    constants |= {"local_lr": lr, "global_lr": product / lr}
+    return Run(error, {name: constants[name] for name in _named(claim)})
+
+
+# ---- Corollary 4.5 ---------------------------------------------------------------------------------------------------
+
+
+@checks(
+    fedamd.cor45,
+    mutants=[
+        put("first: bound times sqrt(T)", M, M**2),
+        put("second: bound times sqrt(T)", K, 1),
+        put("third: first term times T", tau, 1),
+        times("first global step", T ** F(-1, 4)),
+        times("second global step", 1 / K),
+        times("third global step", 1 / tau),
+    ],
+)
+def slopes_of_the_printed_settings(claim: Claim, depth: Depth) -> Evidence:
+    """tau = 2 in the first two; T, M, and K in the second, tau in the third."""
+    last, f = {"quick": 5, "default": 7, "deep": 9}[depth], claim.formulas
+    first, second = f["first: bound times sqrt(T)"] / T**HALF, f["second: bound times sqrt(T)"] / T**HALF
+    third, far = f["third: first term times T"] / T, AT | {"rounds": "1e9000"}
+
+    def run(setting: str, **changed: Any) -> Run:
+        return _full(claim, f[f"{setting} local step"], f[f"{setting} global step"], **changed)
+
+    def of_second(**changed: Any) -> Run:  # b = K
+        return run("second", anchor_batch=changed.get("local_steps", AT["local_steps"]), **changed)
+
+    lines = [
+        Rate(T, -HALF, first, AT, powers(16, 5, 5 + last), lambda t: run("first", rounds=t), name="T, b = 1"),
+        Rate(M, -HALF, first, far, powers(2, 0, last), lambda n: run("first", n_clients=n), name="M, b = 1"),
+        Rate(T, -HALF, second, AT, powers(16, 5, 5 + last), lambda t: of_second(rounds=t), name="T, b = K"),
+        Rate(M, -HALF, second, far, powers(2, 0, last), lambda n: of_second(n_clients=n), name="M, b = K"),
+        Rate(K, -HALF, second, far, powers(2, 0, last), lambda k: of_second(local_steps=k), name="K, b = K"),
+        Rate(T, -1, third, AT, powers(4, 5, 5 + last), lambda t: run("third", rounds=t, subsampled=0),
+             name="T, large b"),
+        Rate(tau, 1, third, far, powers(2, 3, 3 + last), lambda t: run("third", anchor_period=t, subsampled=0),
+             name="tau, large b"),
+    ]  # fmt: skip
+    found = rates(claim, lines, domain=f"{FULL}; tau = 2 where it does not vary")
+    grid = powers(2, 3, 3 + last)
+    free = Slope.of(grid, [run("first", anchor_period=t).error for t in grid])
+    if found.verdict != "exact" or free.is_at_most(0):
+        return found
+    summary = (
+        f"In tau, of which the order for b = 1 is free, errors have slope {free} at its step sizes. {found.summary}"
+    )
+    return replace(found, verdict="conditional", hypothesis="tau is bounded", summary=summary)
+
+
+def _settings(claim: Claim) -> tuple[Any, Any]:
+    """eta_l and eta_s of a repaired setting, as its words have them."""
+    if claim.id.endswith("-B"):
+        return (fedamd.gap / (L * T * tau)) ** HALF / (K * sigma), (K * M) ** HALF
+    root = (M * L * fedamd.gap / (sigma**2 * T * tau)) ** F(1, 4)
+    return root / (K * L), root
+
+
+@checks(
+    fedamd.cor45_repaired,
+    mutants=[put("bound", tau, 1), put("bound", M, 1), put("bound", T, T**2), put("bound", tau, tau**2)],
+)
+@checks(
+    fedamd.cor45_repaired_b,
+    mutants=[put("bound", tau, 1), put("bound", M, 1), put("bound", T, T**2), put("bound", K, K**2)],
+)
+def slopes_with_a_period(claim: Claim, depth: Depth) -> Evidence:
+    """The factor sqrt(tau) that the printed corollary has not: it is attained."""
+    last, bound, far = {"quick": 5, "default": 7, "deep": 9}[depth], rhs(claim), AT | {"rounds": "1e9000"}
+    second = claim.id.endswith("-B")
+    steps = _settings(claim)
+
+    def run(**changed: Any) -> Run:
+        batch = changed.get("local_steps", AT["local_steps"]) if second else 1
+        return _full(claim, *steps, anchor_batch=batch, **changed)
+
+    lines = [
+        Rate(T, -HALF, bound, AT, powers(16, 5, 5 + last), lambda t: run(rounds=t)),
+        Rate(M, -HALF, bound, far, powers(2, 0, last), lambda n: run(n_clients=n)),
+        Rate(tau, HALF, bound, far, powers(2, 3, 3 + last), lambda t: run(anchor_period=t)),
+        Rate(K, -HALF if second else 0, bound, far, powers(2, 0, last), lambda k: run(local_steps=k)),
+    ]
+    return rates(claim, lines, domain=FULL)
+
+
+# ---- partial participation -------------------------------------------------------------------------------------------
+
+
+def alike(clients: int, anchors: int, step: float) -> Any:
+    """One round with x^2/2 at every client, as a map of E of (x^2, x g, g^2, the mean of the squared caches).
+
+    g is the mean cached gradient. So many anchors, a uniform subset, take x for their caches; x moves by -step g, with
+    step 0 if there are no miners. Clients that are alike need no more than these four, however many they are.
+    """
+    share, pairs = anchors / clients, anchors * (anchors - 1) / (clients * max(clients - 1, 1))
+    xx, xg, gg, caches = np.eye(4)
+    behind, behind_each = xx - 2 * xg + gg, xx - 2 * xg + caches  # (x - g)^2, and the mean of (x - cache)^2
+    scatter = anchors * behind_each / clients**2 + pairs * (behind - behind_each / clients)
+    return np.array([
+        xx - 2 * step * xg + step**2 * gg,
+        xg - step * gg + share * (xx - xg - step * (xg - gg)),
+        gg + 2 * share * (xg - gg) + scatter,
+        caches + share * (xx - caches),
+    ])  # fmt: skip
+
+
+def with_chance(clients: int, size: int, probability: float, step: float) -> Any:
+    """The mean over who of `size` participants is an anchor, each with this probability."""
+    chances = binom.pmf(np.arange(size + 1), size, probability)
+    maps = (alike(clients, k, step if k < size else 0.0) for k in range(size + 1))
+    return sum(chance * one for chance, one in zip(chances, maps, strict=True))
+
+
+def summed(one: Any, counts: bool) -> Any:
+    """The map with the running sum of E x^2 before the round."""
+    wide = np.eye(5)
+    wide[:4, :4], wide[4, 0] = one, counts
+    return wide
+
+
+def _partial(claim: Claim, product: Any, period: Callable[[dict[str, float], float], Sequence[tuple[Any, int]]],
+             **changed: Any) -> Run:  # fmt: skip
+    """A of M clients a round, K = 1, no noise, warm caches: the mean of E|grad F|^2 over the rounds that count.
+
+    period   (constants, step) -> the maps of a period, each with its number of rounds
+    """
+    constants = {name: float(value) for name, value in {**AT, **SINGLE, **changed}.items()}
+    step = value_of(product, constants)
+    cycle, length, counted = np.eye(5), 0, 0
+    for one, rounds in period(constants, step):
+        cycle, length = np.linalg.matrix_power(one, rounds) @ cycle, length + rounds
+        counted += rounds * int(one[4, 0])
+    cycles = int(constants["rounds"]) // length
+    state = np.linalg.matrix_power(cycle, cycles) @ np.append(np.full(4, START**2), 0.0)
+    constants |= {"local_lr": 0.1, "global_lr": step / 0.1, "noise_std": 0.0}
+    return Run(float(state[-1]) / (counted * cycles), {name: constants[name] for name in _named(claim)})
+
+
+SINGLE: dict[str, Any] = {"cohort_size": 1, "local_steps": 1, "subsampled": 0, "rounds": 2**40}
+MANY = 2**20
+SOME_OF = "x^2/2 at every client, A of M in every round, K = 1, no noise, caches started by all clients"
+
+
+@checks(
+    fedamd.cor49,
+    mutants=[times("bound", T), times("bound", M), times("bound", 1 / A), times("bound", F(1, 100)),
+             times("probability", 1 / M)],
+)  # fmt: skip
+def slopes_at_the_tuned_probability(claim: Claim, depth: Depth) -> Evidence:
+    """T, M, and A for M far above it."""
+    last = {"quick": 4, "default": 6, "deep": 8}[depth]
+    product = claim.conditions["product of steps"].rhs / (L * (1 + 3 * M * fedamd.c / A)) / K
+    bound = rhs(claim).subs(eta_s, product / eta_l)
+
+    def period(constants: dict[str, float], step: float) -> list[tuple[Any, int]]:
+        chance = value_of(claim.formulas["probability"], constants)
+        clients, size = int(constants["n_clients"]), int(constants["cohort_size"])
+        return [(summed(with_chance(clients, size, chance, step), True), 1)]
+
+    def run(**changed: Any) -> Run:
+        return _partial(claim, product, period, **changed)
+
+    at = AT | SINGLE
+    lines = [
+        Rate(T, -1, bound, at, powers(4, 5, 6 + last), lambda t: run(rounds=t)),
+        Rate(M, 1, bound, at, powers(2, 5, 6 + last), lambda n: run(n_clients=n)),
+        Rate(A, -1, bound, at | {"n_clients": "1e9000"}, powers(2, 3, 3 + last),
+             lambda n: run(n_clients=MANY, cohort_size=n)),
+    ]  # fmt: skip
+    return rates(claim, lines, domain=SOME_OF)
+
+
+@checks(fedamd.thm46, mutants=[times("bound", T), times("bound", M), times("bound", 1 / tau), times("bound", F(1, 50))])
+def slopes_of_the_sequential_form(claim: Claim, depth: Depth) -> Evidence:
+    """T, M, tau and A at the largest step."""
+    last = {"quick": 4, "default": 6, "deep": 8}[depth]
+    product = 1 / (K * L * (1 + 2 * M * tau / A))
+    bound = rhs(claim).subs(eta_s, product / eta_l)
+
+    def period(constants: dict[str, float], step: float) -> list[tuple[Any, int]]:
+        clients, size = int(constants["n_clients"]), int(constants["cohort_size"])
+        miners = int(constants["anchor_period"]) - 1
+        return [(summed(alike(clients, size, 0.0), False), 1), (summed(alike(clients, 0, step), True), miners)]
+
+    def run(**changed: Any) -> Run:
+        return _partial(claim, product, period, **changed)
+
+    at = AT | SINGLE
+    far = at | {"rounds": "1e9000"}
+    lines = [
+        Rate(T, -1, bound, at, powers(4, 5, 6 + last), lambda t: run(rounds=t)),
+        Rate(M, 1, bound, far, powers(2, 5, 6 + last), lambda n: run(n_clients=n)),
+        Rate(tau, 1, bound, far, powers(2, 5, 6 + last), lambda t: run(anchor_period=t)),
+        Rate(A, -1, bound, at | {"n_clients": "1e9000"}, powers(2, 3, 3 + last),
+             lambda n: run(n_clients=MANY, cohort_size=n)),
+    ]  # fmt: skip
+    return rates(claim, lines, domain=SOME_OF)
