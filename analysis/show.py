@@ -1,17 +1,23 @@
-"""One claim as text and as JSON: the statement from the ledger, the evidence from the recorded verdicts."""
+"""One claim as text and as JSON: the statement from the ledger, the evidence from the recorded verdicts.
+
+Text is in the letters of the paper, with a legend of their code names, in which witnesses and scenarios speak.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from textwrap import fill
 from typing import Any
 
 import sympy
 
+from analysis.letters import in_text, legend
 from fltheory.ledger import Claim, ledger
 from fltheory.verdicts import MEANING, recorded
 
+Form = Callable[[sympy.Basic], str]
 _INDENT: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "  "}
 
 
@@ -39,9 +45,11 @@ def claim_as_json(claim: Claim) -> dict[str, Any]:
 
 
 def claim_as_text(claim: Claim, latex: bool = False) -> str:
-    """A referee's note: statement, assumptions, conditions, bound, evidence, how to rerun."""
-    form = claim.to_latex if latex else _in_letters(claim)
+    """A referee's note: statement, letters, assumptions, conditions, bound, evidence, how to rerun."""
     entry = recorded().get(claim.id)
+    repaired = ledger[claim.repaired_by] if claim.repaired_by else None
+    told = [claim] if repaired is None else [claim, repaired]
+    form: Form = claim.to_latex if latex else in_text(*told)
     lines = [
         f"{claim.id}: {claim.title}",
         f"{claim.kind}, {claim.where} ({claim.edition})",
@@ -52,20 +60,23 @@ def claim_as_text(claim: Claim, latex: bool = False) -> str:
         lines += ["", claim.latex]
     for heading, parts in (("conditions", claim.conditions), ("formulas", claim.formulas)):
         if parts:
-            lines += ["", heading, *(f"  {name}: {form(part)}" for name, part in parts.items())]
+            lines += ["", heading, *(_formula(f"{name}: {form(part)}") for name, part in parts.items())]
     if claim.bound:
-        lines += ["", "bound", f"  {claim.bound.lhs}", f"  <= {form(claim.bound.rhs)}"]
+        lines += ["", "bound", *_bound_lines(claim, form)]
         if claim.bound.order:
-            lines.append(f"  printed as {claim.bound.order}")
+            lines.append(_formula(f"printed as {claim.bound.order}"))
+    letters = legend(told, form)
+    if letters:
+        lines += ["", "letters (and their code names)", *(_formula(line) for line in letters)]
     if claim.assumes:
         lines += ["", "assumes", *(f"  {a.id}: {a.title}" for a in claim.assumes)]
     if claim.uses:
-        lines += ["", f"rests on {', '.join(claim.uses)}"]
+        lines += ["", fill(f"rests on {', '.join(claim.uses)}", 100, subsequent_indent="  ")]
     lines += ["", *_verdict_lines(claim, entry)]
     if claim.gap:
         lines += ["", "where the printed argument needs more", fill(claim.gap, 100, **_INDENT)]
-    if claim.repaired_by:
-        lines += ["", *_repair_lines(ledger[claim.repaired_by], form)]
+    if repaired is not None:
+        lines += ["", *_repair_lines(repaired, form)]
     paper = ledger.papers.get(claim.paper)
     if paper is not None:
         lines += ["", fill(f"reference: {paper.title}, {claim.edition}", 100)]
@@ -74,33 +85,33 @@ def claim_as_text(claim: Claim, latex: bool = False) -> str:
     return "\n".join([*lines, "", f"rerun: fltheory verify {claim.id}"])
 
 
-def _repair_lines(repaired: Claim, form: Any) -> list[str]:
+def _formula(text: str) -> str:
+    """An indented line, continued further in."""
+    return fill(
+        text, 100, initial_indent="  ", subsequent_indent="      ", break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _bound_lines(claim: Claim, form: Form) -> list[str]:
+    assert claim.bound is not None
+    return [f"  {claim.bound.lhs}", _formula(f"<= {form(claim.bound.rhs)}")]
+
+
+def _repair_lines(repaired: Claim, form: Form) -> list[str]:
     """The statement to use instead, with its own verdict."""
     lines = [f"use instead {repaired.id}: {repaired.title}", fill(repaired.words, 100, **_INDENT)]
-    lines += [f"  condition {name}: {form(part)}" for name, part in repaired.conditions.items()]
+    lines += [_formula(f"condition {name}: {form(part)}") for name, part in repaired.conditions.items()]
     if repaired.bound:
-        lines += [f"  {repaired.bound.lhs}", f"  <= {form(repaired.bound.rhs)}"]
+        lines += _bound_lines(repaired, form)
     entry = recorded().get(repaired.id)
     if entry is None:
         return [*lines, "  verdict: none recorded"]
     lines.append(f"  verdict: {entry['verdict']} ({MEANING[entry['verdict']]})")
     for evidence in entry["evidence"]:
-        needs = f" Needs: {evidence['hypothesis']}." if "hypothesis" in evidence else ""
+        needs = f" Needs: {evidence['hypothesis'].removesuffix('.')}." if "hypothesis" in evidence else ""
         said = f"{evidence['verdict']}, by {evidence['method']}: {evidence['summary']}{needs}"
         lines.append(fill(said, 100, **_INDENT))
     return lines
-
-
-def _in_letters(claim: Claim) -> Any:
-    """Plain text in short letters: code names stay where the paper's letter is a LaTeX command."""
-    plain = {name: letter for name, letter in claim.letters.items() if letter.isalnum()}
-
-    def form(expression: sympy.Basic) -> str:
-        renamed = {s: sympy.Symbol(plain[s.name]) for s in expression.free_symbols if s.name in plain}
-        with sympy.evaluate(False):
-            return str(expression.xreplace(renamed))
-
-    return form
 
 
 def _verdict_lines(claim: Claim, entry: dict[str, Any] | None) -> list[str]:
@@ -114,16 +125,32 @@ def _verdict_lines(claim: Claim, entry: dict[str, Any] | None) -> list[str]:
     for evidence in entry["evidence"]:
         lines += ["", fill(f"{evidence['verdict']}, by {evidence['method']}: {evidence['summary']}", 100)]
         if "hypothesis" in evidence:
-            lines.append(f"  needs: {evidence['hypothesis']}")
+            lines.append(fill(f"needs: {evidence['hypothesis']}", 100, **_INDENT))
         if "domain" in evidence:
-            lines.append(fill(f"over: {evidence['domain']} ({evidence.get('cases', 0)} cases)", 100, **_INDENT))
+            number = evidence.get("cases", 0)
+            cases = f"{number} case{'s' if number != 1 else ''}"
+            lines.append(fill(f"over: {evidence['domain'].removesuffix('.')} ({cases})", 100, **_INDENT))
         if "witness" in evidence:
-            lines += ["  witness", *(f"    {k} = {_short(v)}" for k, v in evidence["witness"].items())]
+            lines += ["  witness", *_witness_lines(evidence["witness"])]
     return lines
 
 
+def _witness_lines(witness: Mapping[str, Any]) -> list[str]:
+    """A line each: values first, then conditions, assumptions and facts, then both sides."""
+    told = {k: v for k, v in witness.items() if not isinstance(v, bool)}
+    sides = {k: told.pop(k) for k in ("left", "right") if k in told}
+    held = [f"    {k}: {'holds' if v else 'fails'}" for k, v in witness.items() if isinstance(v, bool)]
+    values, ends = ([f"    {k} = {_short(v)}" for k, v in part.items()] for part in (told, sides))
+    return [*values, *held, *ends]
+
+
+_ROOTS = re.compile(r"[\d\s()*/+-]*(sqrt\([\d/]+\)[\d\s()*/+-]*)+")
+
+
 def _short(value: Any) -> str:
-    """On one line: a long text is cut, a fraction also said in decimals."""
+    """On one line: a long text is cut, an exact number that is no whole one also said in decimals."""
     text = str(value)
     short = text if len(text) <= 100 else f"{text[:60]}... ({len(text)} characters)"
-    return f"{short} = {float(Fraction(text)):.6g}" if re.fullmatch(r"-?\d+/\d+", text) else short
+    if re.fullmatch(r"-?\d+/\d+", text):
+        return f"{short} = {float(Fraction(text)):.6g}"
+    return f"{short} = {float(sympy.sympify(text)):.6g}" if _ROOTS.fullmatch(text) else short

@@ -1,0 +1,90 @@
+"""A claim as text: one alphabet a page, every letter explained, witnesses in an order that can be read."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from analysis.letters import in_text, legend, letters_of, plain
+from analysis.show import claim_as_text
+from fltheory.ledger import ledger
+from tests.analysis import toy
+
+
+@pytest.mark.parametrize(
+    ("latex", "text"),
+    [
+        (r"\sigma", "sigma"),
+        (r"L_\sigma", "L_sigma"),
+        (r"\tilde\delta(P)", "delta(P)"),
+        (r"\tilde{\delta}", "delta~"),
+        (r"(F(\tilde x_0) - F_*)", "(F(x_0) - F_*)"),
+        (r"\mathbf{1}_{\{b < n\}}", "1{b<n}"),
+        (r"p_{\min}", "p_min"),
+        (r"\|\nabla F(\tilde x_t)\|", "|grad F(x_t)|"),
+        (r"\bar D", "D_bar"),
+        (r"\hat v^2", "v_hat^2"),
+        (r"\omega", "w"),
+    ],
+)
+def test_letters_without_commands(latex: str, text: str) -> None:
+    assert plain(latex) == text
+
+
+def test_a_formula_is_no_letter_and_no_letter_serves_two() -> None:
+    letters = letters_of(ledger["fedau.thm2"], ["weight_mismatch", "largest_weight_error", "local_lr"])
+    assert letters == {
+        "weight_mismatch": "weight_mismatch", "largest_weight_error": "largest_weight_error", "local_lr": "gamma",
+    }  # fmt: skip
+    both = letters_of(ledger["fedlaavg.thm3"], ["example_lr", "local_lr"])
+    assert both == {"example_lr": "gamma", "local_lr": "local_lr"}
+
+
+def test_powers_of_squares_are_told_apart() -> None:
+    claim = ledger["amplified.eq15.improved"]
+    form = in_text(claim)
+    (variance,) = (s for s in claim.bound.rhs.free_symbols if s.name == "weight_variance")  # type: ignore[union-attr]
+    assert form(variance) == "v^2"
+    assert form(variance**2 + 1) == "(v^2)^2 + 1"
+
+
+@pytest.mark.parametrize("id_", sorted(ledger))
+def test_every_letter_of_a_page_is_explained(id_: str) -> None:
+    claim = ledger[id_]
+    told = [claim] if not claim.repaired_by else [claim, ledger[claim.repaired_by]]
+    form = in_text(*told)
+    explained = {re.split(r" = |: ", line)[0] for line in legend(told, form)}
+    for part in _parts(claim):
+        for symbol in part.free_symbols:
+            assert form(symbol) in explained | {symbol.name}
+        assert "\\" not in form(part)
+
+
+def _parts(claim: Any) -> list[Any]:
+    return [*claim.conditions.values(), *claim.formulas.values(), *([claim.bound.rhs] if claim.bound else [])]
+
+
+def test_a_page_speaks_one_alphabet() -> None:
+    page = claim_as_text(ledger["fedlaavg.thm3"])
+    statement = page[: page.index("letters (and")]
+    assert "gamma < 1/(2*L)" in statement
+    assert "local_lr" not in statement
+    assert "gamma = local_lr: local step size" in page
+    assert "local_lr = 1/1024 = 0.000976562" in page  # a witness has code names
+    assert r"\frac" in claim_as_text(ledger["fedlaavg.thm3"], latex=True)
+
+
+def test_a_witness_has_values_then_what_holds_then_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
+    witness = {"left": "1/3 + 2*sqrt(2)", "condition 'step'": True, "x": "1/4", "right": 1, "somebody": False}
+    evidence = {"verdict": "refuted", "method": "exact", "summary": "No.", "domain": "One.", "witness": witness}
+    entry = {"verdict": "refuted", "claim_sha256": toy.false.digest, "evidence": [{**evidence, "cases": 1}]}
+    monkeypatch.setattr("analysis.show.recorded", lambda: {toy.false.id: entry})
+    lines = claim_as_text(toy.false).splitlines()
+    first = lines.index("  witness")
+    assert lines[first - 1] == "  over: One (1 case)"
+    assert lines[first + 1 : first + 6] == [
+        "    x = 1/4 = 0.25", "    condition 'step': holds", "    somebody: fails",
+        "    left = 1/3 + 2*sqrt(2) = 3.16176", "    right = 1",
+    ]  # fmt: skip
