@@ -96,11 +96,11 @@ def judge(trial: Trial, claim: Claim, point: Point) -> Judgement:
     if isinstance(sides.left, float) and not _has_float(point):
         raise TypeError(f"{trial.name} turned an exact point into a float: {dict(point)}")
     return Judgement(
-        replace(sides, facts={**_assumed(claim, sides.met), **sides.facts}), conditions_at(claim, sides.constants)
+        replace(sides, facts={**assumed(claim, sides.met), **sides.facts}), conditions_at(claim, sides.constants)
     )
 
 
-def _assumed(claim: Claim, met: Mapping[str, bool]) -> dict[str, bool]:
+def assumed(claim: Claim, met: Mapping[str, bool]) -> dict[str, bool]:
     """The claim's assumptions in words, each with whether the point has it."""
     short = {assumption.id.partition(".")[2]: assumption for assumption in claim.assumes}
     return {f"assumption {name} ({a.title})": bool(met[name]) for name, a in short.items() if name in met}
@@ -114,6 +114,11 @@ def _has_float(point: Point) -> bool:
 def conditions_at(claim: Claim, constants: Mapping[str, Any]) -> dict[str, bool]:
     """Name of each condition -> whether it holds, exactly unless a constant is a float."""
     return {name: _holds(relation, constants) for name, relation in claim.conditions.items()}
+
+
+def stated(claim: Claim, constants: Mapping[str, Any]) -> dict[str, bool]:
+    """The conditions there as a witness lists them."""
+    return {f"condition {name!r}": holds for name, holds in conditions_at(claim, constants).items()}
 
 
 def right_side(bound: Bound | None, constants: Mapping[str, Any]) -> Any:

@@ -11,6 +11,7 @@ from sympy import Rational, Symbol
 from analysis.checks import CheckBook, Depth, mutate, put, times
 from analysis.checks.tools import SLACK
 from analysis.evidence import Evidence, Tally, conditional
+from analysis.trials import stated
 from fltheory.ledger import Bound, Claim
 from fltheory.papers import fedau
 from fltheory.papers.fedau import T
@@ -124,16 +125,20 @@ def bias_at_the_chosen_cutoff(claim: Claim, depth: Depth) -> Evidence:
         limit = float(claim.formulas["largest bias"].subs(T, horizon))
         cutoff = cutoff_at(claim.formulas["cutoff"], slowest, horizon)
         known.at_most((1 - slowest) ** (2 * cutoff), limit, p_min=slowest, T=horizon, K=cutoff)
+    rate, fixed = 0.02, 50
+    floor = (1 - rate) ** (2 * fixed)
     for horizon in (100, 1000, 10_000):
-        unknown.at_most(0.98**100, float(claim.formulas["largest bias"].subs(T, horizon)), p_min=0.02, T=horizon, K=50)
+        conditions = stated(claim, {"rounds": horizon, "min_rate": rate})
+        limit = float(claim.formulas["largest bias"].subs(T, horizon))
+        unknown.at_most(floor, limit, p_min=rate, T=horizon, K=fixed, **conditions)
     return conditional(
         unknown,
         known,
         "a lower bound on the smallest participation probability is known",
         "exact grid",
         "The choice of K needs a lower bound on the smallest participation probability; with a fixed K the bias "
-        "(1-p)^(2K) stays, .1326 at K = 50, p = .02.",
-        domain=f"{_domain(depth)}; K = 50 at p = .02",
+        f"(1-p)^(2K) stays, {floor:.4f} at K = {fixed}, p = {rate}.",
+        domain=f"{_domain(depth)}; K = {fixed} at p = {rate}",
     )
 
 

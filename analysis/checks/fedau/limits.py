@@ -28,7 +28,7 @@ from sims.scenarios import average_participating, bernoulli, weighted
 checks = CheckBook()
 
 # (curvatures, centres, rates); of the first the numbers 8/7, 76/47, 1076/631 and 855916/634697 are known.
-_PROBLEMS: tuple[tuple[Sequence[F], Sequence[F], Sequence[F]], ...] = (
+PROBLEMS: tuple[tuple[Sequence[F], Sequence[F], Sequence[F]], ...] = (
     ((F(1), F(2), F(4)), (F(-1), F(1, 2), F(2)), (F(1, 10), F(1, 2), F(9, 10))),
     ((F(1), F(3)), (F(-2), F(1)), (F(1, 3), F(3, 4))),
     ((F(2), F(2)), (F(0), F(1)), (F(1, 50), F(1))),
@@ -42,15 +42,15 @@ def _engine(problem: Any, rule: Any, lr: F, steps: int, *, eta: F = F(1), noise:
     return Engine(Setting(fedavg, objective, Hyper(lr, eta, steps), [0]), weighted(bernoulli(rates), rule))
 
 
-def _settled(problem: Any, rule: Any, lr: F, steps: int) -> F:
+def settled(problem: Any, rule: Any, lr: F, steps: int) -> F:
     return F(_engine(problem, rule, lr, steps).stationary_mean()["x"][0])
 
 
-def _mean(parts: Sequence[F], centres: Sequence[F]) -> F:
+def weighted_mean(parts: Sequence[F], centres: Sequence[F]) -> F:
     return sum((a * b for a, b in zip(parts, centres, strict=True)), F(0)) / sum(parts)
 
 
-def _rules(rates: Sequence[F]) -> Iterator[tuple[str, list[F]]]:
+def rules(rates: Sequence[F]) -> Iterator[tuple[str, list[F]]]:
     yield "all", [F(1)] * len(rates)
     yield "known", [1 / p for p in rates]
     yield "fedau", [(1 - (1 - p) ** 5) / p for p in rates]
@@ -72,21 +72,21 @@ def _steps(depth: Depth) -> list[tuple[F, int]]:
 def mean_in_the_long_run(claim: Claim, depth: Depth) -> Evidence:
     """The engine's stationary mean, solved in rationals, against the weighted mean of the centres."""
     tally = Tally()
-    for problem in _PROBLEMS:
+    for problem in PROBLEMS:
         curvatures, centres, rates = problem
-        for (name, weights), (lr, steps) in ((r, s) for r in _rules(rates) for s in _steps(depth)):
+        for (name, weights), (lr, steps) in ((r, s) for r in rules(rates) for s in _steps(depth)):
             pulls = [
                 at(claim.formulas["pull"], rate=r, weight=w, client_curvature=a, local_lr=lr, local_steps=steps)
                 for r, w, a in zip(rates, weights, curvatures, strict=True)
             ]
             where = {"curvatures": curvatures, "rates": rates, "weights": name, "local_lr": lr, "local_steps": steps}
-            tally.equal(_settled(problem, weights, lr, steps), _mean(pulls, centres), **where)
-    tally.equal(_settled(_PROBLEMS[0], [1, 1, 1], F(1, 50), 1), F(76, 47), weights="all")
+            tally.equal(settled(problem, weights, lr, steps), weighted_mean(pulls, centres), **where)
+    tally.equal(settled(PROBLEMS[0], [1, 1, 1], F(1, 50), 1), F(76, 47), weights="all")
     return tally.evidence(
         "exact",
         "exact rationals",
         "Equal for every rule and step size; 76/47 for w = 1 with one local step, where the optimum is 8/7.",
-        domain=f"{len(_PROBLEMS)} problems of two to four clients, three rules, {len(_steps(depth))} pairs of steps",
+        domain=f"{len(PROBLEMS)} problems of two to four clients, three rules, {len(_steps(depth))} pairs of steps",
     )
 
 
@@ -94,14 +94,14 @@ def mean_in_the_long_run(claim: Claim, depth: Depth) -> Evidence:
 def limit_of_fedau_with_a_fixed_cutoff(claim: Claim, depth: Depth) -> Evidence:
     """The weight settles at E[S], with a variance that falls like 1/t; FedAvg with it settles at the stated shares."""
     tally = Tally()
-    for problem in _PROBLEMS:
+    for problem in PROBLEMS:
         curvatures, centres, rates = problem
         for cutoff in (1, 2, 5, 20):
             weights = [(1 - (1 - r) ** cutoff) / r for r in rates]
             shares = [at(claim.formulas["share"], rate=r, cutoff=cutoff) for r in rates]
-            expected = _mean([s * a for s, a in zip(shares, curvatures, strict=True)], centres)
-            tally.equal(_settled(problem, weights, F(1, 50), 1), expected, rates=rates, K=cutoff)
-    tally.equal(_settled(_PROBLEMS[0], [(1 - (1 - r) ** 5) / r for r in _PROBLEMS[0][2]], F(1, 50), 1),
+            expected = weighted_mean([s * a for s, a in zip(shares, curvatures, strict=True)], centres)
+            tally.equal(settled(problem, weights, F(1, 50), 1), expected, rates=rates, K=cutoff)
+    tally.equal(settled(PROBLEMS[0], [(1 - (1 - r) ** 5) / r for r in PROBLEMS[0][2]], F(1, 50), 1),
                 F(855916, 634697), K=5)  # fmt: skip
     rounds = {"quick": 400, "default": 1000, "deep": 4000}[depth]
     for rate, cutoff in ((0.1, 5), (0.5, 5), (0.1, 20)):
@@ -114,7 +114,7 @@ def limit_of_fedau_with_a_fixed_cutoff(claim: Claim, depth: Depth) -> Evidence:
         "exact",
         "exact rationals and the exact law",
         "Equal; 855916/634697 at K = 5, where the optimum is 8/7. The weight's variance halves when t doubles.",
-        domain=f"{len(_PROBLEMS)} problems, K in {{1, 2, 5, 20}}; the law of the weight up to t = {2 * rounds}",
+        domain=f"{len(PROBLEMS)} problems, K in {{1, 2, 5, 20}}; the law of the weight up to t = {2 * rounds}",
     )
 
 
@@ -136,19 +136,19 @@ def _participating(factor: Any, rates: Sequence[F]) -> list[F]:
 def weights_of_the_average_over_participants(claim: Claim, depth: Depth) -> Evidence:
     """The engine with weights N/|S| against the integrals; one local step."""
     tally = Tally()
-    for problem in _PROBLEMS:
+    for problem in PROBLEMS:
         curvatures, centres, rates = problem
         parts = _participating(claim.formulas["factor"], rates)
-        expected = _mean([s * a for s, a in zip(parts, curvatures, strict=True)], centres)
-        tally.equal(_settled(problem, average_participating, F(1, 50), 1), expected, rates=rates)
-    known = _participating(claim.formulas["factor"], _PROBLEMS[0][2])
+        expected = weighted_mean([s * a for s, a in zip(parts, curvatures, strict=True)], centres)
+        tally.equal(settled(problem, average_participating, F(1, 50), 1), expected, rates=rates)
+    known = _participating(claim.formulas["factor"], PROBLEMS[0][2])
     for value, share in zip(known, (9, 53, 129), strict=True):
-        tally.equal(value, F(share, 200), rates=_PROBLEMS[0][2])
+        tally.equal(value, F(share, 200), rates=PROBLEMS[0][2])
     return tally.evidence(
         "exact",
         "exact rationals",
         "Equal; weights (9, 53, 129)/200 and the limit 1076/631 for rates (.1, .5, .9), where h has 76/47.",
-        domain=f"{len(_PROBLEMS)} problems of two to four clients",
+        domain=f"{len(PROBLEMS)} problems of two to four clients",
     )
 
 
@@ -180,13 +180,13 @@ def expansion_of_the_limit(claim: Claim, depth: Depth) -> Evidence:
 
 def _bias_of_the_engine(claim: Claim) -> bool:
     """Whether (limit - x_h)/gamma at gamma = 1e-4 and 1e-5 tends to the stated slope, linearly."""
-    curvatures, centres, rates = _PROBLEMS[0]
+    curvatures, centres, rates = PROBLEMS[0]
     parts = [r * a for r, a in zip(rates, curvatures, strict=True)]
-    minimum = _mean(parts, centres)
+    minimum = weighted_mean(parts, centres)
     s = sum(u * a * (b - minimum) for u, a, b in zip(parts, curvatures, centres, strict=True)) / sum(parts)
     gaps = [
         (
-            _settled(_PROBLEMS[0], [1, 1, 1], lr, 5)
+            settled(PROBLEMS[0], [1, 1, 1], lr, 5)
             - minimum
             - at(claim.formulas["bias"], local_lr=lr, local_steps=5, skew=s)
         )
@@ -212,9 +212,9 @@ _KNOWN_VARIANCES = {"all": 0.0200195, "known": 0.3584346, "fedau": 0.0950270}
 def variance_in_the_long_run(claim: Claim, depth: Depth) -> Evidence:
     """The engine's stationary variance, solved in rationals, against the closed form."""
     tally = Tally()
-    problems = _PROBLEMS[: 3 if depth == "quick" else None]
+    problems = PROBLEMS[: 3 if depth == "quick" else None]
     for problem in problems:
-        for name, weights in _rules(problem[2]):
+        for name, weights in rules(problem[2]):
             for lr, steps, eta, noise in (
                 (F(1, 20), 5, F(1), F(0)),
                 (F(1, 50), 1, F(1, 2), F(1)),
@@ -227,7 +227,7 @@ def variance_in_the_long_run(claim: Claim, depth: Depth) -> Evidence:
                 constants = {"local_lr": lr, "local_steps": steps, "global_lr": eta, "noise_std": noise}
                 form = _variance(claim, problem, weights, settled.mean("x")[0], constants)
                 tally.equal(settled.covariance("x")[0, 0], form, rates=problem[2], weights=name, **constants)
-                if problem is _PROBLEMS[0] and not noise:
+                if problem is PROBLEMS[0] and not noise:
                     tally.equal(round(float(form), 7), _KNOWN_VARIANCES[name], weights=name)
     return tally.evidence(
         "exact",
@@ -253,12 +253,12 @@ def _variance(claim: Claim, problem: Any, weights: Sequence[F], limit: F, consta
 def standard_fedavg_against_theorem_1(claim: Claim, depth: Depth) -> Evidence:
     """Limits of both averages with one local step against the minimum of h for w = 1."""
     participants, everyone = Tally(), Tally()
-    for problem in _PROBLEMS:
+    for problem in PROBLEMS:
         curvatures, centres, rates = problem
         parts = [at(claim.formulas["share"], rate=r) * a for r, a in zip(rates, curvatures, strict=True)]
-        minimum = _mean(parts, centres)
+        minimum = weighted_mean(parts, centres)
         for tally, rule in ((participants, average_participating), (everyone, [F(1)] * len(rates))):
-            tally.equal(_settled(problem, rule, F(1, 50), 1), minimum, curvatures=curvatures, centres=centres, p=rates)
+            tally.equal(settled(problem, rule, F(1, 50), 1), minimum, curvatures=curvatures, centres=centres, p=rates)
     return conditional(
         participants,
         everyone,
@@ -266,5 +266,5 @@ def standard_fedavg_against_theorem_1(claim: Claim, depth: Depth) -> Evidence:
         "exact rationals",
         "Theorem 1 with w = 1 describes the average-all rule; average-participating has slightly different implicit "
         "weights.",
-        domain=f"{len(_PROBLEMS)} quadratic problems of two to four clients, one local step",
+        domain=f"{len(PROBLEMS)} quadratic problems of two to four clients, one local step",
     )

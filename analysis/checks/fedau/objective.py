@@ -12,8 +12,10 @@ import sympy
 from sympy import Symbol
 
 from analysis.checks import CheckBook, Depth, mutate, put, times
+from analysis.checks.fedau.limits import PROBLEMS, rules, settled, weighted_mean
+from analysis.checks.fedau.no_minimum import HYPOTHESIS, NEEDS, WHERE, gradients_that_stay, squared_gradient, what_holds
 from analysis.checks.tools import SLACK, admitted, at, rational_sample
-from analysis.evidence import Evidence, Tally, algebra
+from analysis.evidence import Evidence, Tally, algebra, conditional
 from fltheory.distributions.symbolic import Step
 from fltheory.ledger import Claim
 from fltheory.papers import fedau
@@ -131,27 +133,25 @@ def expected_step_descends_h(claim: Claim, depth: Depth) -> Evidence:
     )
     if found.verdict != "proved":
         return found
-    rates, slopes = (F(9, 10), F(1, 10)), (1, -1)
-    total = sum(rates)
-    slope = sum(
-        at(claim.formulas["coefficient"], weight=1, rate=r, total_weight=total) * s
-        for r, s in zip(rates, slopes, strict=True)
-    )
-    return Evidence(
-        "conditional",
-        "algebra and witness",
-        "Needs h bounded below, which nonnegative losses satisfy; boundedness of f alone does not give it.",
-        "one local step; the general case rests on Theorem B.4.1",
-        found.cases,
-        hypothesis="h is bounded below",
-        witness={
-            "F_1": "x",
-            "F_2": "-x",
-            "p": "(9/10, 1/10)",
-            "weights": "(1, 1)",
-            "f": "0",
-            "|grad h|^2 at every point": slope**2,
-        },
+    least, stays = Tally(), Tally()
+    for problem in PROBLEMS:
+        curvatures, centres, rates = problem
+        for name, weights in rules(rates):
+            total = sum(w * r for w, r in zip(weights, rates, strict=True))
+            parts = [
+                at(claim.formulas["coefficient"], weight=w, rate=r, total_weight=total) * a
+                for w, r, a in zip(weights, rates, curvatures, strict=True)
+            ]
+            minimum = weighted_mean(parts, centres)
+            least.equal(settled(problem, weights, F(1, 50), 1), minimum, rates=rates, weights=name)
+    stays.at_most(squared_gradient(claim), F(1, 10) ** 2, **WHERE, epsilon=F(1, 10), **what_holds(claim))
+    return conditional(
+        stays,
+        least,
+        HYPOTHESIS,
+        "algebra and exact rationals",
+        f"With one local step FedAvg settles at the minimum of h; the statement {NEEDS}.",
+        domain=f"one local step: {len(PROBLEMS)} quadratic problems, three rules; the general case is Theorem B.4.1",
     )
 
 
@@ -177,23 +177,15 @@ def bound_vanishes_in_one_unit(claim: Claim, depth: Depth) -> Evidence:
     local = c1 / sympy.sqrt(x)
     schedule = {local_lr: local, global_lr: c2 / c1, T: x}
     limit = sympy.limit(claim.bound.rhs.subs(schedule, simultaneous=True), x, sympy.oo)
-    if limit != 0:
-        return Evidence("refuted", "algebra", f"the bound tends to {limit}", witness={"limit of the bound": limit})
-    return Evidence(
-        "conditional",
+    vanishes = Tally()
+    vanishes.equal(limit, 0, quantity="limit of the bound")
+    return conditional(
+        gradients_that_stay(claim),
+        vanishes,
+        HYPOTHESIS,
         "units and limit",
-        "Homogeneous, and vanishes with the stated step sizes; needs h bounded below, which nonnegative losses "
-        "satisfy.",
-        "all positive constants",
-        2,
-        hypothesis="h is bounded below",
-        witness={
-            "F_1": "x",
-            "F_2": "-x",
-            "p": "(9/10, 1/10)",
-            "weights": "(1, 1)",
-            "|grad h|^2 at every point": F(16, 25),
-        },
+        f"Homogeneous, and vanishes with the stated step sizes; {NEEDS}.",
+        domain="all positive constants",
     )
 
 

@@ -9,9 +9,11 @@ from sympy import Rational
 
 from analysis.checks import CheckBook, Depth, put, times, without
 from analysis.checks.certificates import Fact, limit_of, nonnegative
+from analysis.checks.fedau.no_minimum import HYPOTHESIS, NEEDS, gradients_that_stay
 from analysis.checks.fedau.quadratics import Run, cyclic
+from analysis.checks.points import drawn, tally_of
 from analysis.domains import Real, Several, Whole
-from analysis.evidence import Evidence
+from analysis.evidence import Evidence, conditional
 from analysis.trials import Point, Sides, right_side
 from fltheory.ledger import Claim
 from fltheory.papers import fedau
@@ -107,11 +109,13 @@ def descent_lemma_summed(claim: Claim, depth: Depth) -> Evidence:
     for fact in facts:
         if not fact.holds:
             return Evidence("not checked", "algebra", f"The proof does not reach it: {fact.statement}.")
-    return Evidence(
-        "conditional",
-        "algebra",
-        "Lemma B.3.3 without mismatch, summed; needs h bounded below, which nonnegative losses satisfy.",
-        "; ".join(fact.statement for fact in facts),
-        len(facts),
-        hypothesis="h is bounded below",
+    number = {"quick": 50, "default": 300, "deep": 5000}[depth]
+    steps = "; ".join(fact.statement for fact in facts)
+    return conditional(
+        gradients_that_stay(claim),
+        tally_of(runs_with_constant_weights, claim, drawn(runs_with_constant_weights, number)),
+        HYPOTHESIS,
+        "algebra and exact points",
+        f"Lemma B.3.3 without mismatch, summed; {NEEDS}.",
+        domain=f"all parameters that the conditions admit ({steps}); points of {runs_with_constant_weights.name}",
     )
