@@ -82,10 +82,15 @@ def manifest(name: str) -> dict[str, Any]:
 
 
 def verify(name: str) -> bool:
-    """Whether the cached file has the SHA-256 that its manifest gives; InputError if there is no file."""
+    """Whether the cached file has the SHA-256 that its manifest gives, and the content that is known of the data.
+
+    InputError if there is no file. What an older version converted in another way does not count as sound.
+    """
     file = path(name)
+    known = DATASETS[name].content if name in DATASETS else None
     try:
-        return bool(manifest(name)["sha256"] == _sha256(file))
+        found = manifest(name)
+        return bool(found["sha256"] == _sha256(file) and known in (None, found.get("content")))
     except (OSError, InputError):
         return False
 

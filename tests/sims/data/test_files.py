@@ -1,0 +1,218 @@
+"""The user's files: IDX, .npz, CSV and LEAF JSON become the same arrays; what is malformed is one sentence."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from fltheory.errors import InputError
+from sims import data
+from sims.data.arrays import unpack
+from sims.data.files import TEST_NAME, read_files
+from tests.sims.data import made
+
+RNG = np.random.default_rng(0)
+IMAGES = RNG.integers(0, 256, (6, 4, 3), np.uint8)
+LABELS = np.array([2, 0, 1, 2, 0, 1], np.uint8)
+
+
+def test_idx_files(tmp_path):
+    for part, few in (("train", slice(4)), ("t10k", slice(4, 6))):
+        (tmp_path / f"{part}-images-idx3-ubyte").write_bytes(made.idx(IMAGES[few]))
+        (tmp_path / f"{part}-labels-idx1-ubyte.gz").write_bytes(made.idx(LABELS[few], zipped=True))
+    found = read_files(sorted(tmp_path.iterdir()))
+    assert np.array_equal(found["train_inputs"], IMAGES[:4, ..., None])
+    assert np.array_equal(found["test_inputs"], IMAGES[4:, ..., None])
+    assert found["train_labels"].tolist() == [2, 0, 1, 2]
+    assert found["test_labels"].dtype == np.int64
+    assert unpack(found["classes"]) == ("0", "1", "2")
+    turned = read_files(sorted(tmp_path.iterdir()), transposed=True)
+    assert np.array_equal(turned["train_inputs"][..., 0], IMAGES[:4].swapaxes(1, 2))
+
+
+@pytest.mark.parametrize("keys", [("x_train", "y_train", "x_test", "y_test"), ("train_inputs", "train_labels")])
+def test_npz(tmp_path, keys):
+    colour = RNG.integers(0, 256, (5, 2, 2, 3), np.uint8)
+    np.savez_compressed(
+        tmp_path / "both.npz", **dict(zip(keys, [colour, LABELS[:5], colour[:2], LABELS[:2]], strict=False))
+    )
+    files = [tmp_path / "both.npz"]
+    if len(keys) == 2:
+        np.savez(tmp_path / "test.npz", X=colour[:2], y=LABELS[:2, None])
+        files.append(tmp_path / "test.npz")
+    found = read_files(files)
+    assert np.array_equal(found["train_inputs"], colour)
+    assert np.array_equal(found["test_labels"], [2, 0])
+
+
+def test_labels_need_not_begin_at_zero(tmp_path):
+    np.savez(tmp_path / "train.npz", x=IMAGES, y=[10, 1, 9, 10, 1, 9])  # as SVHN numbers its digits
+    found = read_files([tmp_path / "train.npz"], hold_out=3)
+    assert unpack(found["classes"]) == ("1", "9", "10")
+    assert found["train_labels"].tolist() == [2, 0, 2, 0]
+    assert found["test_labels"].tolist() == [1, 1]  # the third and the sixth
+    assert np.array_equal(found["test_inputs"], IMAGES[[2, 5], ..., None])
+
+
+def test_csv_of_pixels_or_features(tmp_path):
+    for name, few in (("train.csv", IMAGES[:4]), ("test.csv", IMAGES[4:])):
+        rows = [f"{label}," + ",".join(map(str, image.ravel())) for image, label in zip(few, LABELS, strict=False)]
+        header = "label," + ",".join(f"pixel{i}" for i in range(12))
+        (tmp_path / name).write_text("\n".join([header, *rows]) + "\n")
+    files = [tmp_path / "train.csv", tmp_path / "test.csv"]
+    assert np.array_equal(read_files(files, shape=(4, 3, 1))["train_inputs"][..., 0], IMAGES[:4])
+    features = read_files(files)["train_inputs"]
+    assert features.dtype == np.float32
+    assert np.array_equal(features, IMAGES[:4].reshape(4, 12))
+
+
+def test_csv_of_tweets_with_users(tmp_path):
+    rows = [(0, "ann", "Bad day"), (4, "bob", "good day, good"), (4, "ann", "Été good"), (0, "cy", "day")]
+    text = "\n".join(f'"{label}","1","Mon","NO","{user}","{tweet}"' for label, user, tweet in rows)
+    (tmp_path / "training.csv").write_bytes(text.encode("latin-1"))
+    columns = ("label", "id", "date", "query", "group", "text")
+    found = read_files([tmp_path / "training.csv"], columns=columns, encoding="latin-1", hold_out=2, length=3)
+    assert unpack(found["classes"]) == ("0", "4")
+    assert unpack(found["group_names"]) == ("ann", "bob", "cy")
+    assert (found["groups"].tolist(), found["test_groups"].tolist()) == ([0, 0], [1, 2])
+    words = unpack(found["vocabulary"])
+    assert words == ("<pad>", "<unk>")  # no word occurs twice in the training part
+    assert found["train_inputs"].tolist() == [[0, 1, 1], [0, 1, 1]]
+
+
+def leaf(path, users):
+    content = {
+        "users": list(users),
+        "num_samples": [len(y) for _, y in users.values()],
+        "user_data": {user: {"x": x, "y": y} for user, (x, y) in users.items()},
+    }
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_leaf_images(tmp_path):
+    flat = (IMAGES.reshape(6, 12) / 255).tolist()
+    train = leaf(tmp_path / "all_data_0_train.json", {"w1": (flat[:3], [0, 1, 1]), "w0": (flat[3:4], [5])})
+    more = leaf(tmp_path / "all_data_1_train.json", {"w1": (flat[4:5], [0])})
+    test = leaf(tmp_path / "all_data_0_test.json", {"w0": (flat[5:], [1])})
+    found = read_files([train, more, test], shape=(4, 3, 1))
+    assert np.array_equal(found["train_inputs"][..., 0], IMAGES[:5])
+    assert unpack(found["group_names"]) == ("w0", "w1")
+    assert found["groups"].tolist() == [1, 1, 1, 0, 1]
+    assert found["train_labels"].tolist() == [0, 1, 1, 2, 0]
+
+
+def test_leaf_characters(tmp_path):
+    train = leaf(tmp_path / "train.json", {"HAMLET": (["to be", "o be "], [" ", "o"])})
+    test = leaf(tmp_path / "test.json", {"HAMLET": ([" be o"], ["r"])})
+    found = read_files([train, test])
+    symbols = unpack(found["vocabulary"])
+    assert symbols == (" ", "b", "e", "o", "r", "t") == unpack(found["classes"])
+    assert "".join(symbols[i] for i in found["train_inputs"][0]) == "to be"
+    assert "".join(symbols[i] for i in found["test_inputs"][0]) == " be o"
+    assert [symbols[i] for i in (*found["train_labels"], *found["test_labels"])] == [" ", "o", "r"]
+
+
+def test_leaf_tweets(tmp_path):
+    rows = [["1", "Mon", "q", "ann", "good day"], ["2", "Tue", "q", "ann", "good night"]]
+    files = [leaf(tmp_path / f"{part}.json", {"ann": (rows, [1, 0])}) for part in ("train", "test")]
+    found = read_files(files, length=2)
+    assert unpack(found["vocabulary"])[2:] == ("good",)
+    assert found["test_inputs"].tolist() == [[2, 1], [2, 1]]
+
+
+@pytest.mark.parametrize("name", ["latest.npz", "contest.csv", "train.json"])
+def test_only_the_word_test_makes_a_test_file(name):
+    assert not TEST_NAME.search(name)
+
+
+def bad(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    np.savez(tmp_path / "fine_test.npz", x=IMAGES, y=LABELS)
+    return [tmp_path / name, tmp_path / "fine_test.npz"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("a.csv", "", r"a well-formed one of its format \(ValueError: no column called label in \[\]\)"),
+        ("a.csv", "label,x\n1\n", r"1 fields in row 1, 2 columns"),
+        ("a.csv", "label,x\n1,two\n", "a well-formed one of its format"),
+        ("a.csv", b"label,text\n1,\xff\n", "a well-formed one of its format"),
+        ("a.csv", "label,text\n1,two words\n", "of one kind in both parts"),
+        ("a.csv", "label,x\n1,2\n", r"test inputs must be of shape \(1,\)"),
+        ("a.csv", "label,x\n1.5,2\n", r"test inputs|labels"),
+        ("a.json", "{", "a well-formed one of its format"),
+        ("a.json", "[]", "a well-formed one of its format"),
+        ("a.json", '{"users": ["u"], "user_data": {"u": {"x": [[1]], "y": []}}}', "1 inputs and 0 labels"),
+        ("a.json", '{"users": [], "user_data": {}}', "as many inputs as labels, at least one"),
+        ("a.bin", "text", "file must be IDX, .npz, .csv or LEAF's .json"),
+        ("a.npz", b"PKxxx", "a well-formed one of its format"),
+        ("a.idx", b"\0\0\7", "must be an IDX file"),
+        ("a.idx", made.idx(IMAGES), "files must be complete for the train part; got 'no labels'"),
+    ],
+    ids=range(15),
+)
+def test_malformed_files(tmp_path, name, content, sentence):
+    with pytest.raises(InputError, match=sentence):
+        read_files(bad(tmp_path, name, content))
+
+
+def test_files_that_do_not_fit(tmp_path):
+    def saved(name, **arrays):
+        np.savez(tmp_path / name, **arrays)
+        return tmp_path / name
+
+    fine, test = saved("train.npz", x=IMAGES, y=LABELS), saved("test.npz", x=IMAGES, y=LABELS)
+    cases = [
+        ([], {}, "at least one file"),
+        ([fine], {}, "with one whose name says test"),
+        ([fine], {"hold_out": 7}, "hold_out must be at most 6"),
+        ([fine], {"hold_out": 1}, "hold_out must be a whole number of at least 2"),
+        ([test], {}, "complete for the train part"),
+        ([saved("a.npz", x=IMAGES, y=LABELS[:5]), test], {}, "as many inputs as labels"),
+        ([saved("b.npz", x=IMAGES, q=LABELS), test], {}, "array in b.npz must be x, y or groups"),
+        ([saved("c.npz", x=IMAGES, y=LABELS, groups=LABELS), test], {}, "in the training and in the test part"),
+        ([saved("d.npz", x=IMAGES * 2.0, y=LABELS), test], {}, "whole numbers from 0 to 255, or numbers from 0 to 1"),
+        ([saved("e.npz", x=IMAGES * np.nan, y=LABELS), test], {}, "inputs must be finite numbers"),
+        ([saved("f.npz", x=IMAGES, y=LABELS / 2), test], {}, "labels must be whole numbers or names"),
+        ([saved("g.npz", x=IMAGES[:, 0, 0], y=LABELS), test], {}, "inputs must be of shape"),
+        ([fine, test], {"shape": (5, 5, 1)}, r"shape must be \(height, width, channels\) of 12 numbers"),
+        ([fine, saved("h.npz", x=IMAGES[:, 1:], y=LABELS), test], {}, "inputs of several shapes"),
+        ([tmp_path / "none.npz"], {}, "one that can be read"),
+    ]
+    for files, options, sentence in cases:
+        with pytest.raises(InputError, match=sentence):
+            read_files(files, **options)
+    objects = saved("i.npz", x=np.array([{}], object), y=LABELS)
+    with pytest.raises(InputError, match="a well-formed one of its format"):  # objects would have to be unpickled
+        read_files([objects, test])
+
+
+def test_files_become_a_data_set_of_their_own(folder, tmp_path):
+    np.savez(tmp_path / "mine_train.npz", x=IMAGES, y=LABELS, groups=["a", "b", "a", "b", "a", "b"])
+    np.savez(tmp_path / "mine_test.npz", x=IMAGES[:2], y=LABELS[:2], groups=["b", "b"])
+    files = [tmp_path / "mine_train.npz", tmp_path / "mine_test.npz"]
+    path = data.add("my-letters", files, licence="mine")
+    assert path == folder / "my-letters.npz" == data.path("my-letters") == data.fetch("my-letters")
+    assert data.verify("my-letters")
+    assert "my-letters" in data.names()
+    loaded = data.load("my-letters")
+    assert (loaded.name, loaded.licence, loaded.n_classes) == ("my-letters", "mine", 3)
+    assert loaded.source == "files: mine_train.npz, mine_test.npz"
+    assert re.fullmatch("[0-9a-f]{64}", loaded.hash)
+    assert loaded.groups.tolist() == [0, 1, 0, 1, 0, 1]
+    entry = next(entry for entry in data.describe() if entry["name"] == "my-letters")
+    assert entry["state"] == "cached"
+    assert sorted(file.name for file in folder.iterdir()) == ["my-letters.json", "my-letters.npz"]
+    data.add("emnist-digits", files)  # a known name knows that its images are turned
+    assert np.array_equal(data.load("emnist-digits").train_inputs[..., 0], IMAGES.swapaxes(1, 2))
+    with pytest.raises(InputError, match="small letters, digits and hyphens"):
+        data.add("../elsewhere", files)
+    with pytest.raises(InputError, match=r"content hash of mnist must be .* it was not used"):
+        data.add("mnist", files)
+    with pytest.raises(InputError, match="a log is read from its own file"):
+        data.add("phone-activity", files)
