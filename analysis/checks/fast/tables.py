@@ -10,7 +10,7 @@ import sympy
 from sympy import Rational
 
 from analysis.checks import CheckBook, Depth, plus, put, times
-from analysis.checks.published import published
+from analysis.checks.published import all_but, published
 from analysis.evidence import Evidence, Tally, algebra
 from fltheory.distributions.symbolic import Step
 from fltheory.ledger import Claim
@@ -53,18 +53,6 @@ def numbers(claim: Claim, table: str, found: dict[str, Any], summary: str = "Rec
     for name, value in found.items():
         tally.equal(exactly(value), claim.formulas[name], number=name)
     return tally.evidence("exact", METHOD, summary, domain=table)
-
-
-def all_but(claim: Claim, table: str, held: dict[str, bool], expected: int, exceptions: dict[str, str]) -> Evidence:
-    """`exact` if every comparison holds, `inconsistent` naming the ones that do not."""
-    if len(held) != expected:
-        return Evidence("not checked", METHOD, f"the table has {len(held)} comparisons, not {expected}", table)
-    broken = {name: exceptions[name] for name, good in held.items() if not good}
-    if not broken:
-        return Evidence("exact", METHOD, "Holds in every comparison.", table, len(held))
-    listed = "; ".join(f"{name}: {what}" for name, what in broken.items())
-    summary = f"Holds in {len(held) - len(broken)} of {len(held)} comparisons; not in {listed}."
-    return Evidence("inconsistent", METHOD, summary, table, len(held), witness=broken)
 
 
 # ---- participation laws ----------------------------------------------------------------------------------
