@@ -95,7 +95,10 @@ def unit_of_epsilon(claim: Claim, depth: Depth) -> Evidence:
     found, wanted = unit_of(claim.formulas["epsilon"], UNITS), UNITS[fast.epsilon]
     if found == wanted:
         return Evidence("proved", "units", f"Epsilon has unit {wanted}.", "all units", 1)
-    summary = f"Epsilon has unit {found}, where (33) adds it to a curvature, {wanted}."
+    summary = (
+        f"Epsilon has unit {found}, where (33) adds it to a curvature, {wanted}; condition and bound then say another "
+        "thing in every unit of the loss."
+    )
     return Evidence("inconsistent", "units", summary, "", 1, witness={"epsilon, off by": str(found / wanted)})
 
 
