@@ -5,7 +5,6 @@ Parts are joined, labels are numbered, inputs become images, features or token i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -49,8 +48,6 @@ def _pick(values: Any, where: Array) -> Any:
 def _numbered(train: Array, test: Array) -> tuple[Array, Array, list[str]]:
     """Labels or groups as numbers from 0, in order, and what the numbers stand for."""
     both = np.concatenate([train.reshape(len(train)), test.reshape(len(test))])
-    if both.dtype.kind == "U" and all(re.fullmatch(r"-?\d+", value) for value in both[:1000].tolist()):
-        both = both.astype(np.int64) if np.char.isnumeric(np.char.lstrip(both, "-")).all() else both
     if both.dtype.kind not in "iuU":
         raise ValueError(f"type {both.dtype}")
     values, number = np.unique(both, return_inverse=True)

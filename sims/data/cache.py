@@ -37,20 +37,30 @@ def names() -> list[str]:
     return [*DATASETS, *(f.stem for f in files if f.stem not in DATASETS and f.with_suffix(".npz").is_file())]
 
 
-def describe() -> list[dict[str, Any]]:
-    """For each data set its name, state ("cached", "to fetch" or "from files"), source, about and licence."""
-    found = []
-    for name in names():
-        known, here = DATASETS.get(name), is_fetched(name)
-        if here:
+def describe() -> list[dict[str, str]]:
+    """For each data set its name, state ("cached", "damaged", "to fetch", "from files"), source, about and licence.
+
+    Damaged is a manifest that cannot be read; `verify` looks at the data too.
+    """
+    return [_described(name) for name in names()]
+
+
+def _described(name: str) -> dict[str, str]:
+    known = DATASETS.get(name)
+    found = {"name": name, "state": "from files", "source": "files of yours", "about": "", "licence": ""}
+    if known is not None:
+        found |= {"about": known.about, "licence": known.licence}
+        if known.requirement:
+            found |= {"state": "to fetch", "source": known.requirement}
+        elif known.online is not None:
+            found["source"] += ", or the hub"
+    if is_fetched(name):
+        try:
             entry = manifest(name)
-            source = entry["source"]
-        else:
-            assert known is not None
-            source = known.requirement or "files of yours" + (", or the hub" if known.online else "")
-        state = "cached" if here else "to fetch" if known and known.requirement else "from files"
-        about, licence = (known.about, known.licence) if known else (entry["about"], entry["licence"])
-        found.append({"name": name, "state": state, "source": source, "about": about, "licence": licence})
+        except InputError:
+            return {**found, "state": "damaged"}
+        found |= {key: entry[key] for key in ("source", "about", "licence")}
+        found["state"] = "cached"
     return found
 
 
@@ -242,6 +252,8 @@ def _sha256(file: Path) -> str:
 
 
 def _known(name: str) -> Dataset:
+    if name == "digits":
+        raise InputError("data set", name, "one that is fetched: digits come with scikit-learn")
     if name not in DATASETS:
         raise InputError("data set", name, one_of(str(name), names()))
     return DATASETS[name]

@@ -146,7 +146,9 @@ def _read_csv(file: Path, part: dict[str, list[Any]], columns: Sequence[str] | N
     wrong = next((i for i, row in enumerate(table) if len(row) != len(header)), None)
     if wrong is not None:
         raise ValueError(f"{len(table[wrong])} fields in row {wrong + 1}, {len(header)} columns")
-    part["labels"].append(np.array([row[label[0]] for row in table]))
+    answers = [row[label[0]] for row in table]
+    are_numbers = all(re.fullmatch(r"-?[0-9]+", answer) for answer in answers)
+    part["labels"].append(np.array(answers, np.int64 if are_numbers else None))
     if group:
         part["groups"].append(np.array([row[group[0]] for row in table]))
     if text:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import html
 import re
+import sys
 from collections import Counter
 from collections.abc import Sequence
 
@@ -25,7 +26,8 @@ def words(text: str) -> list[str]:
     >>> words("@united I don't like it's 2 LATE!! http://t.co/x")
     ['@', 'united', 'i', 'do', "n't", 'like', 'it', "'s", '2', 'late', '!', '!']
     """
-    return _WORD.findall(_LINK.sub(" ", html.unescape(text).lower()))
+    found = _WORD.findall(_LINK.sub(" ", html.unescape(text).lower()))
+    return [sys.intern(word) for word in found]  # one object a word, however many texts hold it
 
 
 def vocabulary(texts: Sequence[list[str]], least: int = 2) -> list[str]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.io
 
 from fltheory.errors import InputError
 from sims import data
@@ -127,6 +129,30 @@ def test_leaf_tweets(tmp_path):
 @pytest.mark.parametrize("name", ["latest.npz", "contest.csv", "train.json"])
 def test_only_the_word_test_makes_a_test_file(name):
     assert not TEST_NAME.search(name)
+
+
+def test_what_the_page_on_data_says_of_two_formats(folder, tmp_path, monkeypatch):
+    page = (Path(__file__).parents[3] / "docs" / "data.md").read_text(encoding="utf-8")
+    code = next(block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "loadmat" in block)
+    monkeypatch.chdir(tmp_path)
+    colour = RNG.integers(0, 256, (3, 32, 32, 3), np.uint8)
+    binary = {}
+    for part in ("train", "test"):
+        scipy.io.savemat(f"{part}_32x32.mat", {"X": colour.transpose(1, 2, 3, 0), "y": np.array([[1], [10], [9]])})
+        rows = [
+            bytes([3, fine]) + image.transpose(2, 0, 1).tobytes()
+            for fine, image in zip((5, 99, 5), colour, strict=True)
+        ]
+        binary[f"cifar-100-binary/{part}.bin"] = b"".join(rows)
+    Path("cifar-100-binary.tar.gz").write_bytes(made.tar(binary))
+    exec(code, {})
+    for name, classes, labels in (("svhn", ("0", "1", "9"), [1, 0, 2]), ("cifar-100", ("5", "99"), [0, 1, 0])):
+        data.add(name, [f"{name}.npz"])
+        loaded = data.load(name)
+        assert np.array_equal(loaded.train_inputs, colour)
+        assert np.array_equal(loaded.test_inputs, colour)
+        assert loaded.classes == classes
+        assert loaded.train_labels.tolist() == labels
 
 
 def bad(tmp_path, name, content):

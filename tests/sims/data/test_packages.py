@@ -284,6 +284,7 @@ def test_damage_is_seen_and_mended(artefact, monkeypatch, folder):
     monkeypatch.setitem(data.DATASETS, "mnist", other)
     assert not data.verify("mnist")
     (folder / "mnist.json").write_text("{}")
+    assert next(entry["state"] for entry in data.describe() if entry["name"] == "mnist") == "damaged"
     assert not data.verify("mnist")
     with pytest.raises(InputError, match="manifest must be one that can be read"):
         data.load("mnist")
@@ -298,6 +299,8 @@ def test_digits_come_with_scikit_learn():
     assert digits.train_inputs.max() == 255
     assert np.bincount(np.concatenate([digits.train_labels, digits.test_labels])).sum() == 1797
     assert (digits.name, digits.source) == ("digits", "scikit-learn")
+    with pytest.raises(InputError, match="one that is fetched: digits come with scikit-learn"):
+        data.fetch("digits")
     with pytest.raises(InputError, match="options must be none for digits"):
         data.load("digits", seed=1)
 
