@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from numbers import Real
 from typing import Any
 
@@ -14,6 +16,7 @@ import numpy as np
 from fltheory import plugins
 from fltheory.errors import InputError, count, one_of
 from fltheory.participation import Recorded
+from fltheory.streams import stream
 from sims import selection as selections
 from sims.algorithms import algorithms
 from sims.problems import make, problems
@@ -22,8 +25,11 @@ from sims.refusals import about, building
 from sims.roles import ROLES, Roles
 from sims.rounds import Setup, require_clients
 from sims.schedules import SCHEDULES
+from sims.training import partition
+from sims.training.problem import hash_of
 from sims.weighting import RULES
 
+TRAINING = "training"  # the problem of experiments of kind "train"
 LARGEST = 10**7  # whole number that a file may ask for: more clients, rounds or samples fit no memory
 
 Named = Mapping[str, Any]  # {"name": ..., parameter: value, ...}
@@ -45,6 +51,8 @@ SELECTIONS: Makers = {
     "uniform": selections.uniform,
 }
 
+RATES: Makers = {"fedau": partition.fedau_rates, "mifa": partition.mifa_rates}  # of clients, by their labels
+
 
 def with_infinity(value: Any) -> Any:
     """A value of a file; infinity is "inf" in the canonical form, as JSON has no number for it."""
@@ -62,8 +70,13 @@ def with_defaults(experiment: Mapping[str, Any], weighting: Named) -> dict[str, 
     """
     filled = dict(experiment)
     filled["problem"] = _filled("problem", problems, experiment["problem"])
-    n_clients = _problem_of(filled["problem"]).n_clients
+    if filled["problem"]["name"] == TRAINING:
+        filled["problem"]["data_hash"] = filled["problem"]["data_hash"] or hash_of(filled["problem"]["data"])
+    n_clients = _problem_of(filled, 0).n_clients
     filled["process"] = _filled("process", _processes(), experiment["process"], implied=frozenset({"n_clients"}))
+    if _is_named(filled["process"].get("p")):
+        implied = frozenset({"partition", "seed"})
+        filled["process"]["p"] = _filled("process.p", RATES, filled["process"]["p"], implied)
     hypers = {name: algorithm.hyper for name, algorithm in algorithms().items()}
     own: dict[str, Makers] = {"weighting": RULES, "selection": SELECTIONS, "roles": ROLES, "schedule": SCHEDULES}
     filled["algorithm"] = []
@@ -94,13 +107,16 @@ def label_of(experiment: Mapping[str, Any], contestant: Named) -> str:
     return str(contestant["label"]) if len(experiment["algorithm"]) > 1 else ""
 
 
-def setup_of(experiment: Mapping[str, Any], index: int) -> Setup:
-    """What the algorithm of this index runs in. Raises InputError for whatever does not fit together."""
+def setup_of(experiment: Mapping[str, Any], index: int, replicate: int = 0) -> Setup:
+    """What the algorithm of this index runs in; only training differs from replicate to replicate.
+
+    Raises InputError for whatever does not fit together.
+    """
     experiment = with_infinity(experiment)
-    problem, contestant = _problem_of(experiment["problem"]), experiment["algorithm"][index]
+    problem, contestant = _problem_of(experiment, replicate), experiment["algorithm"][index]
     with building(f"problem {experiment['problem']['name']}", experiment["problem"]):
         _ = problem.constants  # of numbers that are too large, they overflow
-    process = _process_of(experiment["process"], problem.n_clients)
+    process = _process_of(experiment["process"], problem, _seed(experiment, replicate))
     with about(label_of(experiment, contestant)):
         return _setup(problem, process, contestant, experiment["dropout"])
 
@@ -124,9 +140,17 @@ def _setup(problem: Any, process: Any, contestant: Named, dropout: float) -> Set
     )
 
 
-def _process_of(named: Named, n_clients: int) -> Any:
-    """The process; n_clients is that of the problem, and a number p serves for all clients."""
+def _seed(experiment: Mapping[str, Any], replicate: int) -> int:
+    """Of what is drawn before a run: partition, rates, the model's first parameters."""
+    return int(stream(experiment["seed"], "training", replicate).integers(2**31))
+
+
+def _process_of(named: Named, problem: Any, seed: int) -> Any:
+    """The process; n_clients is that of the problem, a number p serves for all clients, a rule p looks at labels."""
     parameters, wanted = _spread(named), inspect.signature(_processes()[named["name"]]).parameters
+    n_clients = problem.n_clients
+    if _is_named(parameters.get("p")):
+        parameters["p"] = _rates(parameters["p"], problem, seed)
     if "n_clients" in wanted:
         parameters.setdefault("n_clients", n_clients)
     if isinstance(parameters.get("p"), Real):
@@ -136,9 +160,37 @@ def _process_of(named: Named, n_clients: int) -> Any:
     return process
 
 
-def _problem_of(named: Named) -> Any:
+def _rates(named: Named, problem: Any, seed: int) -> Any:
+    """Participation rates (N,) by the labels that clients have; their seed is that of the replicate unless given."""
+    parts = getattr(problem, "partition", None)
+    if parts is None:
+        raise InputError("process.p", named["name"], "numbers: these clients have no labels")
+    given = {key: value for key, value in named.items() if key != "name"}
+    if "seed" in inspect.signature(RATES[named["name"]]).parameters:
+        given.setdefault("seed", seed)
+    with building(f"process.p {named['name']}", named):
+        made = RATES[named["name"]](parts, **given)
+    return getattr(made, "rates", made)
+
+
+def _is_named(value: Any) -> bool:
+    return isinstance(value, Mapping) and "name" in value
+
+
+def _problem_of(experiment: Mapping[str, Any], replicate: int) -> Any:
+    named = experiment["problem"]
+    if named["name"] == TRAINING:
+        seed = named["seed"] if named["seed"] is not None else _seed(experiment, replicate)
+        return _task(json.dumps({**named, "seed": seed}, sort_keys=True))
     with building(f"problem {named['name']}", named):
         return make(**_spread(named))
+
+
+@lru_cache(maxsize=1)
+def _task(canonical: str) -> Any:
+    named = json.loads(canonical)
+    with building(f"problem {named['name']}", named):
+        return make(**named)
 
 
 def _spread(named: Named) -> dict[str, Any]:

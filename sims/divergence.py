@@ -29,6 +29,8 @@ class Diverged(Stopped):
 
 def _what_is_stable(hyper: Any, problem: Problem) -> str:
     largest, local_lr = stable_step(problem), getattr(hyper, "local_lr", 0)
+    if math.isinf(largest):
+        return "a smaller step size may help"
     if getattr(hyper, "global_lr", 1) <= 1 or not local_lr:
         return f"gradient steps on this problem are stable up to {largest}"
     if getattr(hyper, "local_steps", 1) == 1:

@@ -19,6 +19,12 @@
     local_steps = 5
     weighting = { name = "fedau", cutoff = 5 }
 
+Training is an experiment of kind "train", whose problem is named "training" (`sims.training.problem`); a replicate is
+then a seed with a partition, rates and first parameters of its own.
+
+A table [scale.NAME] holds what is different at another scale, such as rounds = 100; where the file has a list of
+algorithms, a table [scale.NAME.algorithm] changes all of them.
+
 What stands beside a name are the parameters of what is named; {low, high, n} makes n numbers in equal steps, and one p
 of a process serves all clients. Defaults are filled in, so that the key changes when anything does.
 """
@@ -96,7 +102,7 @@ class Experiment(_Table):
     dropout   probability that a client that was asked fails to answer
     """
 
-    kind: Literal["simulate"]
+    kind: Literal["simulate", "train"]
     problem: Part
     process: Part
     algorithm: Annotated[list[Contestant], Field(min_length=1)]
@@ -136,15 +142,39 @@ class Experiment(_Table):
         return catalogue.with_defaults(whole, self.weighting.canonical())
 
 
-def read(path: str | Path) -> Experiment:
-    """The experiment of a TOML file, checked. Raises InputError, one sentence, for whatever is wrong with it."""
+def read(path: str | Path, scale: str | None = None, **changes: Any) -> Experiment:
+    """The experiment of a TOML file, checked. Raises InputError, one sentence, for whatever is wrong with it.
+
+    scale     one of the file's scales; None for the file as it is
+    changes   parameters of its problem to change
+    """
     try:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError("experiment", str(path), f"a text file that can be read ({error})") from None
     except (ValueError, RecursionError) as error:  # ValueError: also a number of too many digits
         raise InputError("experiment", str(path), f"a TOML file ({error})") from None
+    scales = content.pop("scale", {})
+    if scale is not None:
+        if not isinstance(scales, Mapping) or not isinstance(scales.get(scale), Mapping):
+            known = list(scales) if isinstance(scales, Mapping) else []
+            raise InputError("scale", scale, one_of(scale, known) if known else "left out: the file has only one")
+        content = _merged(content, scales[scale])
+    if changes and isinstance(content.get("problem"), Mapping):
+        content["problem"] = {**content["problem"], **changes}
     return parse(content)
+
+
+def _merged(content: Any, changes: Mapping[str, Any]) -> Any:
+    """The content with changes in it: tables key by key, a table for each of a list of tables, all else replaced."""
+    if isinstance(content, list):
+        return [_merged(one, changes) for one in content]
+    if not isinstance(content, Mapping):
+        return changes
+    merged = dict(content)
+    for key, value in changes.items():
+        merged[key] = _merged(merged[key], value) if isinstance(value, Mapping) and key in merged else value
+    return merged
 
 
 def from_canonical(text: str) -> Experiment:
@@ -154,12 +184,13 @@ def from_canonical(text: str) -> Experiment:
 
 def parse(content: Mapping[str, Any]) -> Experiment:
     """The experiment of a nested mapping, checked like a file, in its canonical form."""
-    if content.get("kind") == "train":
-        raise InputError("kind", "train", '"simulate" (training is not available yet)')
     try:
         experiment = from_canonical(Experiment.model_validate(content).canonical)
     except ValidationError as error:
         raise _sentence(error) from None
+    trains = experiment.problem.name == catalogue.TRAINING
+    if trains != (experiment.kind == "train"):
+        raise InputError("kind", experiment.kind, f'"{"train" if trains else "simulate"}" for this problem')
     labels = [contestant.label for contestant in experiment.algorithm]
     if len(set(labels)) < len(labels):
         raise InputError("algorithm.label", labels, "a different one for each algorithm")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
@@ -14,9 +15,11 @@ import numpy as np
 from fltheory.errors import InputError
 from fltheory.participation import Recorded
 from fltheory.streams import stream
+from sims.arrays import Array
 from sims.catalogue import label_of, setup_of
-from sims.divergence import stable_step
+from sims.divergence import Diverged, stable_step
 from sims.experiment import Experiment
+from sims.problems.base import Problem
 from sims.recorder import Record, check_metrics, recorded
 from sims.refusals import about, building
 from sims.rounds import Setup, Simulation
@@ -34,8 +37,13 @@ def setup(canonical: str, index: int) -> Setup:
     return setup_of(json.loads(canonical), index)
 
 
-def start(experiment: Experiment, replicates: int, dimension: int) -> np.ndarray:
-    """The first models, (replicates, dimension)."""
+def start(experiment: Experiment, replicates: int, problem: Problem) -> Array:
+    """The first models, (replicates, dimension); of training, the model's own."""
+    if experiment.kind == "train":
+        if experiment.start:
+            raise InputError("start", experiment.start, "left out: a model has its own first parameters")
+        return problem.start[None]  # type: ignore[attr-defined]
+    dimension = problem.dimension
     given = np.asarray(experiment.start, dtype=np.float64)
     if given.shape not in ((), (dimension,)):
         raise InputError("start", experiment.start, f"a number, or {dimension} numbers for this problem")
@@ -55,15 +63,20 @@ def check(experiment: Experiment) -> None:
     """
     canonical = json.loads(experiment.canonical)
     for index, contestant in enumerate(canonical["algorithm"]):
-        one = setup(experiment.canonical, index)
+        one = setup_of(canonical, index) if experiment.kind == "train" else setup(experiment.canonical, index)
         label = label_of(canonical, contestant)
         with about(label):
             check_metrics(tuple(experiment.record.what), one.problem, one.rates)
             _check_size(experiment, one)
             _check_log(one.process, experiment.rounds)
-            with building(f"algorithm {contestant['name']}", contestant):
+            with building(f"algorithm {contestant['name']}", contestant), _suffering(experiment):
                 _run_first_round(experiment, one)
         _doubt_step(one, experiment.rounds, label)
+
+
+def _suffering(experiment: Experiment) -> AbstractContextManager[None]:
+    """One training that diverges does not keep the others of its experiment from being run."""
+    return suppress(Diverged) if experiment.kind == "train" else nullcontext()
 
 
 def _run_first_round(experiment: Experiment, one: Setup) -> None:
@@ -71,7 +84,7 @@ def _run_first_round(experiment: Experiment, one: Setup) -> None:
     if one.schedule is not constant():
         factor = one.schedule
         one = replace(one, schedule=lambda round, rounds: factor(round, experiment.rounds))
-    first, rng = start(experiment, 1, one.problem.dimension), stream(experiment.seed, "preflight")
+    first, rng = start(experiment, 1, one.problem), stream(experiment.seed, "preflight")
     Simulation(one, first, 1, rng, Record(tuple(experiment.record.what), 1, 1)).advance()
 
 

@@ -48,11 +48,13 @@ class Metric:
     about        in words
     compute      of a moment, (R,) or (R, d)
     of_a_round   it describes a round and not just the state, so there is none after the last round
+    trains       it is there for training alone (`sims.training.task.Evaluation`)
     """
 
     about: str
     compute: Callable[[Moment], Array]
     of_a_round: bool = False
+    trains: bool = False
 
 
 def _objective(now: Moment) -> Array:
@@ -82,7 +84,27 @@ def _rounds(now: Moment) -> npt.NDArray[np.int64]:
     return now.costs.participations
 
 
+def _evaluated(name: str, about: str) -> Metric:
+    def compute(now: Moment) -> Array:
+        evaluation: Any = now.problem.evaluation  # type: ignore[attr-defined]
+        return getattr(evaluation(now.state.linear["x"]), name)
+
+    return Metric(about, compute, trains=True)
+
+
+EVALUATED = {
+    "train_loss": "mean loss over all training samples",
+    "train_accuracy": "share of all training samples whose class is right",
+    "client_loss": "mean over clients of the mean loss on their data",
+    "client_accuracy": "mean over clients of the accuracy on their data",
+    "client_accuracy_std": "standard deviation over clients of the accuracy on their data",
+    "worst_client_accuracy": "least accuracy of a client on its data",
+    "test_loss": "mean loss over all test samples",
+    "test_accuracy": "share of all test samples whose class is right",
+}
+
 METRICS: Mapping[str, Metric] = {
+    **{name: _evaluated(name, about) for name, about in EVALUATED.items()},
     "objective": Metric("f(x)", _objective),
     "objective_gap": Metric("f(x) - f*", lambda now: _objective(now) - float(now.problem.constants.minimum)),
     "squared_gradient": Metric("||grad f(x)||^2", _squared_gradient),
@@ -113,6 +135,8 @@ def check_metrics(what: tuple[str, ...], problem: Problem, rates: FloatArray | N
     for name in what:
         if name not in METRICS:
             raise InputError("record.what", name, f"one of {', '.join(METRICS)}")
+        if METRICS[name].trains and not hasattr(problem, "evaluation"):
+            raise InputError("record.what", name, "something else: it is for training")
     minimum, minimiser = problem.constants.minimum, problem.constants.minimiser
     if "objective_gap" in what and (minimum is None or not math.isfinite(minimum)):
         raise InputError("record.what", "objective_gap", "something else: this problem has no known minimum")

@@ -31,7 +31,7 @@ class Replicates:
         experiment = from_canonical(self.experiment)
         setup = preflight.setup(self.experiment, self.algorithm)
         replicates = min(self.size, experiment.replicates - chunk * self.size)
-        start = preflight.start(experiment, replicates, setup.problem.dimension)
+        start = preflight.start(experiment, replicates, setup.problem)
         record = preflight.record(experiment)
         stopped, diverged = "", False
         try:

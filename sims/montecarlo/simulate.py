@@ -58,10 +58,12 @@ def simulate(
     that is not finite, and Stopped where a round cannot be run; what was recorded until then is in the store as a
     partial run, as after Ctrl-C. A finished run whose data were damaged since is computed again.
     """
+    if experiment.kind != "simulate":
+        raise InputError("kind", experiment.kind, '"simulate" (run: fltheory train)')
     workers, about = processes("workers", workers), json.loads(experiment.canonical)
     preflight.check(experiment)
-    with _backend(backend, scheduler, workers):
-        if resume and (run := stored.complete(store, experiment.key)) and _is_sound(run):
+    with backend_of(backend, scheduler, workers):
+        if resume and (run := stored.complete(store, experiment.key)) and is_sound(run):
             return run
         chunks = stored.begin(store, experiment.key, about).absolute() / "chunks"
         if not resume:
@@ -87,7 +89,7 @@ def simulate(
         return run
 
 
-def _is_sound(run: stored.Run) -> bool:
+def is_sound(run: stored.Run) -> bool:
     """Whether the data can be read; if not, the run no longer counts as complete."""
     try:
         run.data()
@@ -117,10 +119,10 @@ def _frames(
             stopped, diverged = str(result.pop("stopped")), bool(result.pop("diverged", True))
             kind = Diverged if diverged else Stopped
             why = kind(f"{contestant.label}, {stopped}") if stopped else None
-            yield _frame(str(contestant.label), chunk * task.size, result), why
+            yield frame_of(str(contestant.label), chunk * task.size, result), why
 
 
-def _frame(label: str, first: int, result: dict[str, npt.NDArray[Any]]) -> pl.DataFrame:
+def frame_of(label: str, first: int, result: dict[str, npt.NDArray[Any]]) -> pl.DataFrame:
     """One row for each replicate and recorded round; a vector becomes as many columns as it is long."""
     rounds = result.pop("rounds")
     replicates = next(iter(result.values())).shape[0]
@@ -139,7 +141,7 @@ def _frame(label: str, first: int, result: dict[str, npt.NDArray[Any]]) -> pl.Da
 
 
 @contextmanager
-def _backend(backend: str, scheduler: str | None, workers: int) -> Iterator[None]:
+def backend_of(backend: str, scheduler: str | None, workers: int) -> Iterator[None]:
     if backend not in ("loky", "dask"):
         raise InputError("backend", backend, '"loky" or "dask"')
     if backend == "loky":

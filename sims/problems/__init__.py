@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from fltheory.errors import InputError, one_of
-from sims.problems.analytic import Analytic
+from sims.problems.base import Problem
 from sims.problems.least_squares import LeastSquares
 from sims.problems.logistic import Logistic
 from sims.problems.matrix_quadratic import MatrixQuadratic
@@ -16,10 +16,11 @@ from sims.problems.noise import KINDS, Additive, Multiplicative, Noise
 from sims.problems.quadratic import DiagonalQuadratic, example_1, groups, linear, plus_minus_one
 from sims.problems.shifted import log_cosh, pseudo_huber
 from sims.problems.tilted import cosine, geman_mcclure, pl_sine
+from sims.training.problem import training
 
 __all__ = ["make", "noises", "problems"]
 
-problems: dict[str, Callable[..., Analytic]] = {
+problems: dict[str, Callable[..., Problem]] = {
     "quadratic": DiagonalQuadratic,
     "matrix-quadratic": MatrixQuadratic,
     "linear": linear,
@@ -33,6 +34,7 @@ problems: dict[str, Callable[..., Analytic]] = {
     "pl-sine": pl_sine,
     "logistic": Logistic,
     "least-squares": LeastSquares,
+    "training": training,
 }
 
 noises: dict[str, Callable[..., Noise]] = {
@@ -41,7 +43,7 @@ noises: dict[str, Callable[..., Noise]] = {
 }
 
 
-def make(name: str, noise: Mapping[str, Any] | None = None, **parameters: Any) -> Analytic:
+def make(name: str, noise: Mapping[str, Any] | None = None, **parameters: Any) -> Problem:
     """A named problem from plain numbers and lists, its noise as {"kind": "gaussian", "std": 1}.
 
     Problems on data take `batch` instead of noise. Raises InputError for unknown names, parameters and values.
@@ -56,7 +58,7 @@ def make(name: str, noise: Mapping[str, Any] | None = None, **parameters: Any) -
         if "kind" not in noise:
             raise InputError("noise.kind", None, f"given, {one_of('', noises)}")
         parameters["noise"] = _call(noises, "noise", str(noise["kind"]), rest)
-    problem: Analytic = _call(problems, "problem", name, parameters)
+    problem: Problem = _call(problems, "problem", name, parameters)
     return problem
 
 

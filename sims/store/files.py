@@ -36,7 +36,7 @@ class Run:
 
     folder       STORE/KEY
     status       "complete" or "partial"
-    reason       why it is partial, else ""
+    reason       why it is partial, or what else a reader must know; "" for nothing
     experiment   in canonical form
     versions     of fltheory and what the numbers depend on
     rows         number of rows of the data
@@ -82,9 +82,14 @@ def begin(store: str | os.PathLike[str], key: str, experiment: Mapping[str, Any]
 
 
 def save(
-    store: str | os.PathLike[str], key: str, experiment: Mapping[str, Any], data: pl.DataFrame, partial: str = ""
+    store: str | os.PathLike[str],
+    key: str,
+    experiment: Mapping[str, Any],
+    data: pl.DataFrame,
+    partial: str = "",
+    remark: str = "",
 ) -> Run:
-    """Keep the data of a run; `partial` says why they are not all of it."""
+    """Keep the data of a run; `partial` says why they are not all of it, `remark` what else a reader must know."""
     folder = begin(store, key, experiment)
     digest = content_hash(data) if data.width else None
     if digest is not None:  # also over a file of that name, which may be damaged
@@ -92,7 +97,7 @@ def save(
         data.write_parquet(unfinished)
         os.replace(unfinished, folder / f"{digest}.parquet")
     status = PARTIAL if partial else COMPLETE
-    _write_manifest(folder, key, experiment, status, partial, digest, data.height)
+    _write_manifest(folder, key, experiment, status, partial or remark, digest, data.height)
     if not partial:
         (folder / f"{PARTIAL}.json").unlink(missing_ok=True)
     run = _read(folder)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +23,7 @@ from sims.algorithms.protocol import Cohort, Work
 from sims.problems.base import Constants, Draws
 from sims.training import augment, engines
 from sims.training.models.layers import masks_from
+from sims.training.partition import Partition
 from sims.training.samples import Sampler
 
 AT_ONCE = 512  # samples of one pass in an exact gradient
@@ -39,6 +41,26 @@ UNKNOWN = Constants(
 )
 
 
+@dataclass(frozen=True)
+class Evaluation:
+    """A model on all data of all clients, and on the test data.
+
+    train_loss, train_accuracy     mean over all training samples: a client counts as its data do
+    client_loss, client_accuracy   mean over clients of their means: every client counts the same, as in f
+    client_accuracy_std, worst_client_accuracy   spread over clients, and the least of them
+    test_loss, test_accuracy       mean over all test samples; NaN if there are none
+    """
+
+    train_loss: Any
+    train_accuracy: Any
+    client_loss: Any
+    client_accuracy: Any
+    client_accuracy_std: Any
+    worst_client_accuracy: Any
+    test_loss: Any
+    test_accuracy: Any
+
+
 class Task:
     """A module to train, and the clients who hold the data.
 
@@ -46,6 +68,8 @@ class Task:
     inputs         (n, ...) all samples, of the module's dtype or integer tokens
     targets        (n,) classes
     parts          for each client the indices of its samples; every client has some
+    test           inputs and classes of test samples, if there are any
+    partition      how the parts came about, if that is known: for rates of participation that depend on labels
     batch          samples of a stochastic gradient
     replacement    whether samples of one batch are drawn independently; else a client's samples come in random order
                    within a round, over again when they are used up
@@ -67,6 +91,8 @@ class Task:
         targets: Tensor,
         parts: Sequence[npt.NDArray[np.int64]],
         *,
+        test: tuple[Tensor, Tensor] | None = None,
+        partition: Partition | None = None,
         batch: int = 16,
         replacement: bool = True,
         augmentation: str = "none",
@@ -89,6 +115,9 @@ class Task:
         self.device = a_device(device)
         self.module = module.to(self.device)
         self.inputs, self.targets = inputs.to(self.device), targets.to(self.device)
+        self.test = None if test is None else (test[0].to(self.device), test[1].to(self.device))
+        self.partition = partition
+        self._evaluated: tuple[Tensor, Evaluation] | None = None
         self.layout = engines.Layout(module)
         self.n_clients, self.dimension = len(parts), sum(self.layout.sizes)
         self.sampler = Sampler(parts, len(inputs), count("batch", batch), replacement)
@@ -158,6 +187,31 @@ class Task:
         values = [torch.sum(weights * self.losses(model)[0]) for model in x.reshape(-1, self.dimension)]
         penalty = self.weight_decay / 2 * torch.sum(x * x, dim=-1)
         return torch.stack(values).reshape(x.shape[:-1]) + penalty
+
+    def evaluation(self, x: Tensor) -> Evaluation:
+        """How well models (R, d) do, (R,) each; kept for the next call with the same tensor."""
+        if self._evaluated is None or self._evaluated[0] is not x:
+            each = [self._evaluation(model) for model in x]
+            values = {f.name: np.array([getattr(one, f.name) for one in each]) for f in fields(Evaluation)}
+            self._evaluated = x, Evaluation(**values)
+        return self._evaluated[1]
+
+    def _evaluation(self, model: Tensor) -> Evaluation:
+        losses, right = (values.cpu().numpy() for values in self.losses(model))
+        order, owner, sizes = self.sampler.order, self.sampler.owner, self.sampler.sizes
+        of_clients = [np.bincount(owner, values[order], self.n_clients) / sizes for values in (losses, right)]
+        on_test = self.losses(model, self.test) if self.test else (torch.full((1,), torch.nan),) * 2
+        test = [values.double().mean().item() for values in on_test]
+        return Evaluation(
+            train_loss=losses[order].mean(dtype=np.float64),
+            train_accuracy=right[order].mean(),
+            client_loss=of_clients[0].mean(),
+            client_accuracy=of_clients[1].mean(),
+            client_accuracy_std=of_clients[1].std(),
+            worst_client_accuracy=of_clients[1].min(),
+            test_loss=test[0],
+            test_accuracy=test[1],
+        )
 
     def losses(self, model: Tensor, data: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         """Cross-entropy and whether the class is right, for every sample of the data, by default the clients': (n,)."""

@@ -187,8 +187,8 @@ def snapshot(otherwise, **parameters):
 
 BAD = [
     # the file
-    (changed(kind="train"), r"kind must be \"simulate\" \(training is not available yet\)"),
-    (changed(kind="simulated"), "kind must be 'simulate'; got 'simulated'"),
+    (changed(kind="train"), r"kind must be \"simulate\" for this problem"),
+    (changed(kind="simulated"), "kind must be 'simulate' or 'train'; got 'simulated'"),
     (changed(kind=None), "kind must be given"),
     (changed(round=5), r"key of the experiment must be one of .* \(did you mean rounds\?\); got 'round'"),
     (changed(record={"evry": 5}), r"key of record must be one of every, what \(did you mean every\?\); got 'evry'"),

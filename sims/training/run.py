@@ -1,0 +1,172 @@
+"""A training experiment, run: every algorithm with every seed, with checkpoints, into the store.
+
+A run that was stopped at any moment, by Ctrl-C or kill -9, goes on from its last checkpoint and ends with the bits
+of an unbroken one. A number that is not finite ends the run of that algorithm and seed alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from fltheory.errors import InputError, processes
+from fltheory.streams import stream
+from sims import checkpoints, preflight
+from sims import store as stored
+from sims.catalogue import setup_of
+from sims.divergence import Diverged
+from sims.experiment import Experiment, from_canonical
+from sims.montecarlo.simulate import PURPOSE, backend_of, frame_of, is_sound
+from sims.rounds import Simulation
+
+Result = dict[str, npt.NDArray[Any]]
+Progress = Callable[[str, int, dict[str, float]], None]  # (which run, rounds done, latest values)
+
+
+@dataclass(frozen=True)
+class One:
+    """One algorithm with one seed of an experiment, given in its canonical form."""
+
+    experiment: str
+    algorithm: int
+    replicate: int
+
+    def __call__(self, folder: Path, every: int, progress: Progress | None = None) -> Result:
+        """Run it, or go on from the checkpoint in the folder; a finished one is read.
+
+        every      rounds between checkpoints
+        """
+        name = f"{self.algorithm}-{self.replicate}"
+        done, checkpoint = folder / f"{name}.npz", folder / f"{name}.checkpoint.npz"
+        if (result := _load(done)) is not None:
+            return result
+        simulation = self.simulation()
+        if checkpoint.is_file():
+            try:
+                checkpoints.restore(simulation, checkpoint)
+            except InputError:  # damaged, or of another version: from the start
+                simulation = self.simulation()
+        stopped = ""
+        try:
+            while simulation.round < simulation.rounds:
+                simulation.advance(min(simulation.round + every, simulation.rounds))
+                checkpoints.save(simulation, checkpoint)
+                if progress:
+                    progress(name, simulation.round, _latest(simulation))
+        except Diverged as error:
+            stopped = str(error)
+        record = simulation.record
+        result = {"rounds": record.rounds, "stopped": np.array(stopped), **record.arrays()}
+        _save(done, result)
+        checkpoint.unlink(missing_ok=True)
+        return result
+
+    def simulation(self) -> Simulation:
+        """The simulation, before its first round."""
+        experiment = from_canonical(self.experiment)
+        setup = setup_of(json.loads(self.experiment), self.algorithm, self.replicate)
+        start = preflight.start(experiment, 1, setup.problem)
+        rng = stream(experiment.seed, PURPOSE, self.replicate)  # the same traces for all algorithms
+        return Simulation(setup, start, experiment.rounds, rng, preflight.record(experiment))
+
+
+def train(
+    experiment: Experiment,
+    *,
+    store: str | os.PathLike[str] = "results",
+    workers: int = 1,
+    backend: str = "loky",
+    scheduler: str | None = None,
+    resume: bool = True,
+    checkpoint: int | None = None,
+    progress: Progress | None = None,
+) -> stored.Run:
+    """Run a training experiment, or go on with one that was interrupted, and give what the store then holds of it.
+
+    store, workers, backend, scheduler   as for `sims.montecarlo.simulate.simulate`
+    resume       keep finished runs and checkpoints; otherwise train everything again
+    checkpoint   rounds between checkpoints, by default those between two records
+    progress     called after every checkpoint, on one worker
+
+    Raises InputError for whatever is wrong with the experiment, before anything runs. What was finished before
+    Ctrl-C is in the store as a partial run. A run that diverged is kept up to there, and the reason says which.
+    """
+    if experiment.kind != "train":
+        raise InputError("kind", experiment.kind, '"train" (run: fltheory simulate)')
+    workers, about = processes("workers", workers), json.loads(experiment.canonical)
+    if resume and (run := stored.complete(store, experiment.key)) and is_sound(run):
+        return run
+    preflight.check(experiment)
+    folder = stored.begin(store, experiment.key, about).absolute() / "runs"
+    if not resume:
+        shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(exist_ok=True)
+    every = checkpoint or experiment.record.every or 1
+    jobs = [
+        One(experiment.canonical, algorithm, replicate)
+        for replicate in range(experiment.replicates)
+        for algorithm in range(len(experiment.algorithm))
+    ]
+    finished: list[tuple[One, Result]] = []
+    try:
+        with backend_of(backend, scheduler, workers):
+            for job, result in zip(jobs, _results(jobs, folder, every, workers, progress), strict=True):
+                finished.append((job, result))
+    except KeyboardInterrupt:
+        stored.save(store, experiment.key, about, _data(experiment, finished)[0], partial="interrupted")
+        raise
+    data, stopped = _data(experiment, finished)
+    run = stored.save(store, experiment.key, about, data, remark="; ".join(stopped))
+    shutil.rmtree(folder, ignore_errors=True)
+    return run
+
+
+def _results(jobs: list[One], folder: Path, every: int, workers: int, progress: Progress | None) -> Iterator[Result]:
+    if workers == 1:
+        return (job(folder, every, progress) for job in jobs)
+    results: Iterator[Result] = joblib.Parallel(n_jobs=workers, return_as="generator")(
+        joblib.delayed(job)(folder, every) for job in jobs
+    )
+    return results
+
+
+def _data(experiment: Experiment, finished: list[tuple[One, Result]]) -> tuple[pl.DataFrame, list[str]]:
+    """All results as one table, algorithm by algorithm, and why runs stopped early."""
+    frames, stopped = [], []
+    for job, result in sorted(finished, key=lambda pair: (pair[0].algorithm, pair[0].replicate)):
+        label = str(experiment.algorithm[job.algorithm].label)
+        arrays = dict(result)
+        if why := str(arrays.pop("stopped")):
+            stopped.append(f"{label}, replicate {job.replicate}: {why}")
+        frames.append(frame_of(label, job.replicate, arrays))
+    return pl.concat(frames) if frames else pl.DataFrame(), stopped
+
+
+def _latest(simulation: Simulation) -> dict[str, float]:
+    arrays = simulation.record.arrays()
+    return {name: float(values[0, -1]) for name, values in arrays.items() if values.ndim == 2 and values.shape[1]}
+
+
+def _save(file: Path, result: Result) -> None:
+    unfinished = file.with_name(f"{file.name}.{os.getpid()}.tmp")
+    with unfinished.open("wb") as stream_:
+        np.savez(stream_, **result)  # type: ignore[arg-type]
+    os.replace(unfinished, file)
+
+
+def _load(file: Path) -> Result | None:
+    try:
+        with file.open("rb") as stream_, np.load(stream_, allow_pickle=False) as arrays:
+            return dict(arrays)
+    except Exception:  # not there, or damaged in one of a dozen ways: it is run again
+        return None

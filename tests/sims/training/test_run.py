@@ -1,0 +1,235 @@
+"""Training experiments: read, run, killed, resumed, stopped by infinities; on digits, which come with scikit-learn."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from fltheory.errors import InputError
+from sims import store as stored
+from sims.experiment import parse, read
+
+pytest.importorskip("torch", reason="needs the training extra")
+pytest.importorskip("sklearn", reason="needs the training extra")
+from sims.montecarlo.simulate import simulate
+from sims.training.run import One, train
+
+pytestmark = pytest.mark.torch
+
+CONTENT = {
+    "kind": "train",
+    "rounds": 6,
+    "replicates": 2,
+    "seed": 3,
+    "problem": {
+        "name": "training",
+        "data": "digits",
+        "model": "logistic",
+        "partition": {"name": "dirichlet", "n_clients": 10, "alpha": 0.3},
+        "batch": 8,
+    },
+    "process": {"name": "bernoulli", "p": {"name": "fedau", "mean": 0.4}},
+    "algorithm": [
+        {"name": "fedavg", "local_lr": 0.1, "local_steps": 3, "weighting": {"name": "fedau", "cutoff": 5}},
+        {"name": "scaffold", "local_lr": 0.1, "local_steps": 3},
+    ],
+    "record": {"what": ["train_loss", "test_accuracy", "weight_error", "participations"], "every": 2},
+}
+CONTENT["algorithm"][1]["label"] = "SCAFFOLD"
+CONTENT["record"]["what"].remove("weight_error")
+
+
+def changed(**places):
+    content = copy.deepcopy(CONTENT)
+    for place, value in places.items():
+        inner = content
+        *path, last = place.split("__")
+        for step in path:
+            inner = inner[step]
+        inner[last] = value
+    return parse(content)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return train(parse(CONTENT), store=tmp_path_factory.mktemp("store"))
+
+
+def test_it_learns_and_is_recorded(whole):
+    data = whole.data()
+    assert whole.status == "complete"
+    assert data.height == 2 * 2 * 4
+    assert data["algorithm"].unique(maintain_order=True).to_list() == ["fedavg", "SCAFFOLD"]
+    first, last = data.filter(data["round"] == 0)["train_loss"], data.filter(data["round"] == 6)["train_loss"]
+    assert (last < first).all()
+    assert whole.experiment["problem"]["data_hash"]
+
+
+def test_algorithms_see_the_same_trace_and_start_and_seeds_differ(whole):
+    data = whole.data()
+    one, two = (data.filter(data["algorithm"] == name) for name in ("fedavg", "SCAFFOLD"))
+    assert one["participations"].to_list() == two["participations"].to_list()
+    starts = one.filter(one["round"] == 0)["train_loss"].to_list()
+    assert starts == two.filter(two["round"] == 0)["train_loss"].to_list()
+    assert starts[0] != starts[1]
+
+
+def test_a_seed_of_the_problem_is_that_of_all_replicates(tmp_path):
+    data = train(changed(problem__seed=1), store=tmp_path).data()
+    assert data.filter(data["round"] == 0)["train_loss"].n_unique() == 1
+
+
+def test_two_workers_give_the_same_bits(whole, tmp_path):
+    assert train(parse(CONTENT), store=tmp_path, workers=2).sha256 == whole.sha256
+
+
+def test_a_killed_run_goes_on_from_its_checkpoint(whole, tmp_path):
+    experiment = parse(CONTENT)
+    folder = tmp_path / experiment.key / "runs"
+    folder.mkdir(parents=True)
+
+    class Killed(BaseException):
+        pass
+
+    def kill(_, done, __):
+        if done == 4:
+            raise Killed
+
+    with pytest.raises(Killed):
+        One(experiment.canonical, 1, 0)(folder, 2, kill)
+    assert [file.name for file in folder.iterdir()] == ["1-0.checkpoint.npz"]
+    rounds = []
+    run = train(experiment, store=tmp_path, progress=lambda name, done, _: rounds.append((name, done)))
+    assert [done for name, done in rounds if name == "1-0"] == [6]
+    assert run.sha256 == whole.sha256
+    assert not folder.exists()
+
+
+def test_a_damaged_checkpoint_is_run_again(whole, tmp_path):
+    experiment = parse(CONTENT)
+    folder = tmp_path / experiment.key / "runs"
+    folder.mkdir(parents=True)
+    (folder / "0-0.checkpoint.npz").write_bytes(b"PK no archive")
+    (folder / "0-1.npz").write_bytes(b"")
+    assert train(experiment, store=tmp_path).sha256 == whole.sha256
+
+
+def test_ctrl_c_keeps_what_is_finished_and_says_so(whole, tmp_path):
+    experiment = parse(CONTENT)
+
+    def interrupt(name, done, _):
+        if name == "1-1" and done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(experiment, store=tmp_path, progress=interrupt)
+    partial = stored.find(experiment.key[:8], tmp_path)
+    assert (partial.status, partial.reason, partial.rows) == ("partial", "interrupted", 12)
+    assert train(experiment, store=tmp_path).sha256 == whole.sha256
+
+
+def test_a_run_that_diverges_is_kept_and_the_others_go_on(tmp_path):
+    """A step of 1e30 takes the logits beyond float32 within a round or two; SCAFFOLD's own step stays small."""
+    content = copy.deepcopy(CONTENT)
+    content["algorithm"][0]["local_lr"] = 1e30
+    run = train(parse(content), store=tmp_path)
+    assert run.status == "complete"
+    assert run.reason.count("no longer finite") == 2
+    assert "fedavg, replicate 0: round" in run.reason
+    data = run.data()
+    assert data.filter(data["algorithm"] == "SCAFFOLD").height == 8
+    assert data.filter(data["algorithm"] == "fedavg").height < 8
+
+
+def test_scales_change_a_file(tmp_path):
+    file = tmp_path / "e.toml"
+    file.write_text(
+        """
+kind = "train"
+rounds = 100
+replicates = 3
+problem = { name = "training", data = "digits", model = "logistic", partition = { name = "iid", n_clients = 10 } }
+process = { name = "uniform-subset", size = 2 }
+[[algorithm]]
+name = "fedavg"
+local_lr = 0.1
+[[algorithm]]
+name = "mifa"
+local_lr = 0.1
+[scale.smoke]
+rounds = 3
+problem = { partition = { n_clients = 4 } }
+algorithm = { local_steps = 2 }
+""".replace("size = 2", "cohort_size = 2")
+    )
+    small, paper = read(file, "smoke"), read(file)
+    assert (small.rounds, small.replicates, paper.rounds) == (3, 3, 100)
+    assert small.problem.parameters["partition"] == {"name": "iid", "n_clients": 4}
+    assert [a.parameters["local_steps"] for a in small.algorithm] == [2, 2]
+    assert [a.parameters["local_steps"] for a in paper.algorithm] == [1, 1]
+    assert read(file, None, engine="sequential").problem.parameters["engine"] == "sequential"
+    with pytest.raises(InputError, match="scale must be one of smoke"):
+        read(file, "smok")
+
+
+@pytest.mark.parametrize(
+    ("places", "sentence"),
+    [
+        ({"problem__data": "digit"}, "digits"),
+        ({"problem__model": "logistics"}, "model must be one of .*did you mean logistic"),
+        (
+            {"problem__partition": {"name": "dirichlet", "n_clients": 10**5, "alpha": 1}},
+            "n_clients must be at most 1438",
+        ),
+        ({"problem__partition": {"name": "dirichlt", "n_clients": 5}}, "did you mean dirichlet"),
+        ({"problem__data_hash": "0" * 64}, "data which the experiment names"),
+        ({"problem__device": "cuda"}, "device must be one that is there"),
+        ({"problem__engine": "fast"}, "engine must be one of"),
+        ({"problem__train_samples": 10**5}, "train_samples must be at most 1438"),
+        ({"problem__batch": 0}, "batch must be a whole number of at least 1"),
+        ({"process__p": {"name": "fedua"}}, "process.p must be one of fedau, mifa"),
+        ({"process__p": {"name": "mifa"}}, "p_min"),
+        ({"record__what": ["train_los"]}, "record.what must be one of"),
+        ({"start": 1.0}, "start must be left out"),
+        ({"kind": "simulate"}, 'kind must be "train" for this problem'),
+    ],
+)
+def test_bad_input_is_one_sentence_before_anything_runs(places, sentence, tmp_path):
+    with pytest.raises(InputError, match=sentence) as caught:
+        train(changed(**places), store=tmp_path)
+    assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_training_metrics_and_rates_need_training():
+    quadratic = {"name": "quadratic", "curvature": [1, 2], "centre": [0, 1]}
+    content = CONTENT | {"kind": "simulate", "problem": quadratic, "process": {"name": "bernoulli", "p": 0.5}}
+    with pytest.raises(InputError, match="it is for training"):
+        simulate(parse(content), store="nowhere")
+    with pytest.raises(InputError, match="these clients have no labels"):
+        simulate(parse(content | {"process": CONTENT["process"]}), store="nowhere")
+    with pytest.raises(InputError, match="fltheory train"):
+        simulate(parse(CONTENT), store="nowhere")
+
+
+def test_evaluations_are_what_they_say(whole):
+    """Against accuracies counted by hand on the model of a run."""
+    simulation = One(parse(CONTENT).canonical, 0, 1).simulation()
+    simulation.advance()
+    task, x = simulation.setup.problem, simulation.state.linear["x"]
+    found = task.evaluation(x)
+    weight, bias = task.layout.named(x[0]).values()
+
+    def right(inputs, targets):
+        return (inputs.reshape(len(inputs), -1) @ weight.T + bias).argmax(-1).eq(targets).numpy()
+
+    train_right = right(task.inputs, task.targets)
+    of_clients = [train_right[task.sampler.of(client)].mean() for client in range(10)]
+    assert found.train_accuracy == pytest.approx(train_right.mean())
+    assert found.client_accuracy == pytest.approx(np.mean(of_clients))
+    assert found.client_accuracy_std == pytest.approx(np.std(of_clients))
+    assert found.worst_client_accuracy == pytest.approx(np.min(of_clients))
+    assert found.test_accuracy == pytest.approx(right(*task.test).mean())
+    data = whole.data()
+    last = data.filter((data["algorithm"] == "fedavg") & (data["replicate"] == 1) & (data["round"] == 6))
+    assert last["test_accuracy"].item() == pytest.approx(float(found.test_accuracy[0]))
