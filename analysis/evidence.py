@@ -22,6 +22,7 @@ class Evidence:
     domain      over which parameters
     cases       how many cases were decided
     largest     the largest left/right ratio found (a found value, never a supremum); None if no bound
+    largest_at  name -> value of where that was, as far as it is known
     hypothesis  what a conditional statement needs
     witness     name -> value of every quantity of a violation, conditions included
     """
@@ -34,12 +35,14 @@ class Evidence:
     largest: float | None = None
     hypothesis: str = ""
     witness: Mapping[str, Any] = field(default_factory=dict)
+    largest_at: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """A plain dictionary, empty fields left out, exact numbers as strings."""
         kept = {k: v for k, v in vars(self).items() if v not in ("", 0, None) and v != {}}
-        if self.witness:
-            kept["witness"] = {k: v if isinstance(v, int | float | bool) else _text(v) for k, v in self.witness.items()}
+        for name in ("witness", "largest_at"):
+            if name in kept:
+                kept[name] = {k: v if isinstance(v, int | float | bool) else _text(v) for k, v in kept[name].items()}
         return kept
 
 
@@ -55,6 +58,7 @@ class Tally:
     cases: int = 0
     largest: float = 0.0
     witness: dict[str, Any] = field(default_factory=dict)
+    largest_at: dict[str, Any] = field(default_factory=dict)
 
     def at_most(self, left: Any, right: Any, **where: Any) -> None:
         """Record whether left <= right."""
@@ -72,9 +76,15 @@ class Tally:
 
     def _record(self, good: bool, left: Any, right: Any, ratio: float, where: dict[str, Any]) -> None:
         self.cases += 1
-        self.largest = max(self.largest, ratio)
+        self.rate(ratio, where)
         if not good and not self.witness:
             self.witness = {**where, "left": left, "right": right}
+
+    def rate(self, ratio: float, where: Mapping[str, Any]) -> None:
+        """Keep the ratio if it is the largest so far, and its place if it is so by more than rounding."""
+        if ratio > self.largest * (1 + 1e-9):
+            self.largest_at = {name: _rounded(value) for name, value in where.items()}
+        self.largest = max(self.largest, ratio)
 
     def evidence(self, good: Verdict, method: str, summary: str, *, domain: str, ratio: bool = False) -> Evidence:
         """`good` if no case violated the claim, `refuted` with the first violation, `not checked` without any case."""
@@ -89,7 +99,9 @@ class Tally:
                 self.cases,
                 witness=self.witness,
             )
-        return Evidence(good, method, summary, domain, self.cases, self.largest if ratio else None)
+        if not ratio:
+            return Evidence(good, method, summary, domain, self.cases)
+        return Evidence(good, method, summary, domain, self.cases, self.largest, largest_at=self.largest_at)
 
 
 def conditional(
@@ -135,6 +147,13 @@ def algebra(
 
 def _text(value: Any) -> str:
     return f"({', '.join(map(_text, value))})" if isinstance(value, tuple) else str(value)
+
+
+def _rounded(value: Any) -> Any:
+    """A float of six digits: the last ones differ between processors."""
+    if isinstance(value, tuple):
+        return tuple(map(_rounded, value))
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def _facts(witness: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -42,13 +42,20 @@ class Found:
 
 @dataclass
 class Search:
-    """What a search did: points tried and admitted, the largest ratio found (never a supremum), the counterexample."""
+    """What a search did: points tried and admitted, the largest ratio found (no supremum) and where, the witness."""
 
     tried: int = 0
     admitted: int = 0
     largest: float = 0.0
     seconds: float = 0.0
     found: Found | None = None
+    largest_at: Point = field(default_factory=dict)
+
+    def admit(self, point: Point, judgement: Judgement) -> None:
+        """Count an admitted point."""
+        self.admitted += 1
+        if judgement.ratio > self.largest:
+            self.largest, self.largest_at = judgement.ratio, point
 
 
 def falsify(
@@ -76,8 +83,7 @@ def falsify(
             search.tried += 1
             search.seconds = time.monotonic() - start
             if judgement is not None and judgement.admitted:
-                search.admitted += 1
-                search.largest = max(search.largest, judgement.ratio)
+                search.admit(point, judgement)
                 if judgement.ratio > 1 + MARGIN:
                     left = max(seconds - search.seconds, 0.0)
                     search.found = exact_witness(trial, claim, point, seconds=left)
@@ -95,8 +101,7 @@ def searched(trial: Trial, claim: Claim, points: int, seed: int = 0) -> Search:
         point, judgement = next(climb)
         search.tried += 1
         if judgement is not None and judgement.admitted:
-            search.admitted += 1
-            search.largest = max(search.largest, judgement.ratio)
+            search.admit(point, judgement)
             if judgement.ratio > 1 + MARGIN:
                 search.found = exact_witness(trial, claim, point, seconds=20)
                 if search.found is not None:

@@ -130,6 +130,9 @@ def _verdict_lines(claim: Claim, entry: dict[str, Any] | None) -> list[str]:
             number = evidence.get("cases", 0)
             cases = f"{number} case{'s' if number != 1 else ''}"
             lines.append(fill(f"over: {evidence['domain'].removesuffix('.')} ({cases})", 100, **_INDENT))
+        if "largest_at" in evidence:
+            where = ", ".join(f"{name} = {_short(value)}" for name, value in evidence["largest_at"].items())
+            lines.append(fill(f"largest ratio found, {evidence['largest']:.4g}, at {where}", 100, **_INDENT))
         if "witness" in evidence:
             lines += ["  witness", *_witness_lines(evidence["witness"])]
     return lines

@@ -116,6 +116,7 @@ def proved(facts: Iterable[Fact], points: Evidence, summary: str) -> Evidence:
         f"all parameters that the conditions admit. Steps: {found.domain}. Points: {points.domain}",
         found.cases + points.cases,
         points.largest,
+        largest_at=points.largest_at,
     )
 
 
@@ -125,10 +126,11 @@ def confirmed(proof: Evidence, numbers: Evidence) -> Evidence:
         return numbers
     if proof.verdict != "proved":
         return proof
-    return replace(joined(proof, numbers), largest=numbers.largest)
+    return replace(joined(proof, numbers), largest=numbers.largest, largest_at=numbers.largest_at)
 
 
 def joined(first: Evidence, second: Evidence) -> Evidence:
     """Two findings of one kind as one, in the words of the first."""
     summary, cases = f"{first.summary} {second.summary}", first.cases + second.cases
-    return replace(first, summary=summary, cases=cases, largest=max(first.largest or 0.0, second.largest or 0.0))
+    larger = max(first, second, key=lambda found: found.largest or 0.0)
+    return replace(first, summary=summary, cases=cases, largest=larger.largest or 0.0, largest_at=larger.largest_at)

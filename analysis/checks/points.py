@@ -74,7 +74,7 @@ def tally_of(trial: Trial, claim: Claim, points: Iterable[Point]) -> Tally:
             continue
         left, right = found.sides.left, found.sides.right
         tally.cases += 1
-        tally.largest = max(tally.largest, found.ratio)
+        tally.rate(found.ratio, point)
         allowed = right * (1 + SLACK) if isinstance(left, float) or isinstance(right, float) else right
         if not tally.witness and not bool(left <= allowed):
             tally.witness = {name: _short(value) for name, value in facts_of(point, found).items()}
@@ -109,7 +109,11 @@ def not_broken(trial: Trial, claim: Claim, number: int, summary: str = "") -> Ev
         return Evidence("not checked", "search", "no point of the search satisfies every condition")
     largest = float(f"{search.largest:.3g}")
     found = f"{summary} No violation at {search.admitted} admitted points, largest ratio found {largest:g}."
-    return Evidence("supported", "search", found.strip(), trial.name, search.admitted, largest)
+    place = Tally()
+    place.rate(search.largest, search.largest_at)
+    return Evidence(
+        "supported", "search", found.strip(), trial.name, search.admitted, largest, largest_at=place.largest_at
+    )
 
 
 def _short(value: Any) -> Any:

@@ -76,6 +76,16 @@ def test_evidence_is_plain_json() -> None:
     assert json.loads(json.dumps(found.to_json()))["witness"] == {"p": "1/3", "K": 2}
 
 
+def test_the_place_of_the_largest_ratio_is_kept() -> None:
+    made = Tally()
+    for k, left in enumerate((1, 3, 3 * (1 + 1e-12), 2)):
+        made.at_most(left, 4, k=k, share=1 / 3)
+    found = made.evidence("exact", "m", "s", domain="d", ratio=True)
+    assert found.largest_at == {"k": 1, "share": 0.333333}  # no other place within rounding, and no last digits
+    assert found.to_json()["largest_at"] == found.largest_at
+    assert "largest_at" not in made.evidence("exact", "m", "s", domain="d").to_json()
+
+
 def test_nothing_decided_is_not_checked() -> None:
     assert Tally().evidence("exact", "m", "s", domain="d").verdict == "not checked"
     assert conditional(tally((3, 2)), Tally(), "h", "m", "s", domain="d").verdict == "not checked"

@@ -11,7 +11,7 @@ import pytest
 
 from analysis.falsify import exact_witness, falsify, searched
 from analysis.falsify_command import duration, falsify_claim, replay_file
-from analysis.trials import Point, Sides
+from analysis.trials import Point, Sides, judge
 from fltheory.errors import InputError
 from fltheory.ledger import Claim
 from tests.analysis import toy
@@ -89,6 +89,7 @@ def test_it_finds_nothing_against_a_true_claim() -> None:
     assert search.found is None
     assert 0.9 < search.largest <= 1
     assert 0 < search.admitted < search.tried == 3000
+    assert judge(toy.trial, toy.true, search.largest_at).ratio == search.largest
 
 
 def test_the_same_seed_tries_the_same_points() -> None:

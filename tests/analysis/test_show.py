@@ -79,11 +79,13 @@ def test_a_page_speaks_one_alphabet() -> None:
 def test_a_witness_has_values_then_what_holds_then_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
     witness = {"left": "1/3 + 2*sqrt(2)", "condition 'step'": True, "x": "1/4", "right": 1, "somebody": False}
     evidence = {"verdict": "refuted", "method": "exact", "summary": "No.", "domain": "One.", "witness": witness}
+    evidence |= {"largest": 0.91234, "largest_at": {"x": "1/4", "rounds": 3}}
     entry = {"verdict": "refuted", "claim_sha256": toy.false.digest, "evidence": [{**evidence, "cases": 1}]}
     monkeypatch.setattr("analysis.show.recorded", lambda: {toy.false.id: entry})
     lines = claim_as_text(toy.false).splitlines()
     first = lines.index("  witness")
-    assert lines[first - 1] == "  over: One (1 case)"
+    assert lines[first - 2] == "  over: One (1 case)"
+    assert lines[first - 1] == "  largest ratio found, 0.9123, at x = 1/4 = 0.25, rounds = 3"
     assert lines[first + 1 : first + 6] == [
         "    x = 1/4 = 0.25", "    condition 'step': holds", "    somebody: fails",
         "    left = 1/3 + 2*sqrt(2) = 3.16176", "    right = 1",

@@ -68,6 +68,8 @@ def test_the_first_violation_and_the_largest_ratio() -> None:
     assert (tally.witness["x"], tally.witness["rounds"]) == (F(1, 2), 8)
     verdicts = [held_at(toy.trial, claim, points, domain="four points").verdict for claim in (toy.false, toy.true)]
     assert verdicts == ["refuted", "exact"]
+    found = held_at(toy.trial, toy.true, points, domain="four points")
+    assert found.largest_at == {"x": F(1, 2), "rounds": 8, "who": (1,)}
 
 
 PAPERS = ("amplified", "fedamd", "fedau", "fedlaavg")
