@@ -20,6 +20,7 @@ from analysis.checks.points import held_at
 from analysis.domains import Domain, Whole
 from analysis.evidence import Evidence, Tally, conditional
 from analysis.trials import Point, Sides, right_side
+from analysis.trials import stated as stated_conditions
 from fltheory.ledger import Claim
 from fltheory.papers import fedamd
 from fltheory.papers.fedamd import A, K, M, accuracy, anchor_noise, b, b_small, eta, gap, tau
@@ -221,6 +222,7 @@ def costs_of_the_sequential_setting(claim: Claim, depth: Depth) -> Evidence:
         "tau": 2,
         "vectors of all participants": (A * f["rounds"]).subs(total),
         "claimed": f["communication"].subs(total),
+        **stated_conditions(claim, {s.name: v for s, v in total.items()}),
     }
     return Evidence(
         "conditional", "algebra", "The orders follow from Theorem 4.6; traffic is counted for one participant.",
@@ -236,8 +238,9 @@ def samples_and_the_period(claim: Claim, depth: Depth) -> Evidence:
     for case in _cases(depth):
         now, later = samples.subs(case), samples.subs({**case, tau: case[tau] + 1})
         where = {s.name: v for s, v in case.items()}
+        stated_at = stated_conditions(claim, where)
         for tally in (stated, *([small] if case[b] <= case[K] * case[b_small] else [])):
-            tally.at_most(now, later, **where)
+            tally.at_most(now, later, **where, **stated_at)
     return conditional(
         stated, small, "b <= K b', or the order of Corollary 4.7", "exact arithmetic",
         "With anchor batches far above K b' a longer period saves samples.",

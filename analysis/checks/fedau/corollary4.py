@@ -18,6 +18,7 @@ from analysis.checks.certificates import Fact, identity, nonnegative
 from analysis.checks.fedau.cutoff import cutoff_at
 from analysis.checks.tools import SLACK, at, rational_sample
 from analysis.evidence import Evidence, Tally, algebra, conditional
+from analysis.trials import stated
 from fltheory.distributions.symbolic import Step
 from fltheory.ledger import Bound, Claim
 from fltheory.papers import fedau
@@ -210,8 +211,10 @@ def theorem_2_at_these_steps(claim: Claim, depth: Depth) -> Evidence:
         if not fact.holds:
             return Evidence("not checked", "algebra", f"The proof does not reach it: {fact.statement}.")
     known_before = Tally()
-    squares = _squares(F(1, 2), 2, 3)
-    known_before.equal(max(squares), min(squares), N=1, p=F(1, 2), K=2, T=3, quantity="Q, largest and least")
+    squares, conditions = _squares(F(1, 2), 2, 3), stated(claim, {"rounds": 3})
+    known_before.equal(
+        max(squares), min(squares), N=1, p=F(1, 2), K=2, T=3, quantity="Q, largest and least", **conditions
+    )
     return conditional(
         known_before,
         _fedau_runs(claim),

@@ -89,7 +89,8 @@ def chosen_cutoff(claim: Claim, depth: Depth) -> Evidence:
         for rate in (1 - 1e-6, 1 - 1e-12)
     )
     at_one = Tally()
-    at_one.at_most(hidden, 1.2 * nearer, p_min=1 - 1e-12, T=1000)
+    conditions = stated(claim, {"rounds": 1000, "min_rate": 1 - 1e-12})
+    at_one.at_most(hidden, 1.2 * nearer, p_min=1 - 1e-12, T=1000, **conditions)
     return conditional(
         at_one,
         found,

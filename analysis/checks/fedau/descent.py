@@ -81,16 +81,19 @@ def _round_of_quadratics(claim: Claim, point: Point) -> Sides:
 
 @checks.trial(fedau.lemB33, space={**_ROUND, **_SHARES, **_ONE_BEND})
 def round_of_shared_curvature(claim: Claim, point: Point) -> Sides:
+    """One round on F_n = a (x - b_n)^2/2, one curvature."""
     return _round_of_quadratics(claim, point)
 
 
 @checks.trial(fedau.lemB33_improved, space={**_ROUND, **_SHARES, **_ANY_BENDS})
 def round_of_any_curvatures(claim: Claim, point: Point) -> Sides:
+    """One round on F_n = a_n (x - b_n)^2/2."""
     return _round_of_quadratics(claim, point)
 
 
 @checks.trial(fedau.lemB51, space={**_ROUND, **_ONE_BEND})
 def round_of_the_original_objective(claim: Claim, point: Point) -> Sides:
+    """One round on F_n = a (x - b_n)^2/2, equal shares."""
     return _round_of_quadratics(claim, point)
 
 

@@ -151,16 +151,19 @@ def _local_run(claim: Claim, point: Point, *, gradient: bool) -> Sides:
 
 @checks.trial(fedau.lemB32, space=_DRIFT_SPACE)
 def drift_of_one_client(claim: Claim, point: Point) -> Sides:
+    """Local SGD on a quadratic: the largest mean squared drift."""
     return _local_run(claim, point, gradient=False)
 
 
 @checks.trial(fedau.lemB32_improved, space=_DRIFT_SPACE)
 def drift_of_one_client_again(claim: Claim, point: Point) -> Sides:
+    """The same."""
     return _local_run(claim, point, gradient=False)
 
 
 @checks.trial(fedau.eqB39, space=_DRIFT_SPACE)
 def gradient_of_one_client(claim: Claim, point: Point) -> Sides:
+    """Local SGD on a quadratic: the largest second moment of its gradient."""
     return _local_run(claim, point, gradient=True)
 
 

@@ -76,16 +76,19 @@ def _error_of_a_round(claim: Claim, point: Point, *, given_sample: bool) -> Side
 
 @checks.trial(fedau.eqB68b, space=ROUND_SPACE)
 def error_given_a_sample(claim: Claim, point: Point) -> Sides:
+    """E[(p w_t - 1)^2] of a round, given one completed interval."""
     return _error_of_a_round(claim, point, given_sample=True)
 
 
 @checks.trial(fedau.eqB68c, space=ROUND_SPACE)
 def error_given_a_sample_again(claim: Claim, point: Point) -> Sides:
+    """The same."""
     return _error_of_a_round(claim, point, given_sample=True)
 
 
 @checks.trial(fedau.eqB68b_unconditional, space=ROUND_SPACE)
 def error_over_all_paths(claim: Claim, point: Point) -> Sides:
+    """E[(p w_t - 1)^2; M_t >= 1] of a round."""
     return _error_of_a_round(claim, point, given_sample=False)
 
 

@@ -45,6 +45,7 @@ def step_trial(claim: Claim, left: Left) -> Any:
 
     @checks.trial(claim, {**SPACE, **READING})
     def last_iteration_of_a_run(claim: Claim, point: Point) -> Sides:
+        """Clients with f_i' = sign_i * clip(x - centre_i, -cap_i, cap_i), at the last iteration."""
         found, step, t = run(point), point["local_lr"], point["rounds"]
         facts = {name: holds for name, holds in found.facts.items() if name != "f has a minimum"}
         if not found.paths:

@@ -26,7 +26,7 @@ from analysis.checks.fedlaavg.orbits import (
 from analysis.checks.points import held_at
 from analysis.checks.tools import rational_sample
 from analysis.evidence import Evidence, Tally, algebra, conditional
-from analysis.trials import exact_value
+from analysis.trials import exact_value, stated
 from fltheory.distributions.symbolic import Step
 from fltheory.ledger import Claim
 from fltheory.papers.fedlaavg import example1 as paper
@@ -118,8 +118,9 @@ def decrease_of_a_step(claim: Claim, depth: Depth) -> Evidence:
     for start, rate in product((F(1), F(2), F(-3)), (F(1, 10), F(1, 2))):
         for reading, unknown in {"x^(-1) = x^0": start, "gradient 0 at x^(-1)": F(0)}.items():
             after = orbit(1, 1, start, rate, 1).z[1]
-            stated = exact_value(change, {"z": start, "stale_1": start, "stale_2": unknown, "example_lr": rate})
-            early.at_most(after**2 - start**2, stated, t=1, start=start, step=rate, reading=reading)
+            right = exact_value(change, {"z": start, "stale_1": start, "stale_2": unknown, "example_lr": rate})
+            where = {"t": 1, "start": start, "step": rate, "reading": reading, **stated(claim, {"example_lr": rate})}
+            early.at_most(after**2 - start**2, right, **where)
     if not early.witness:
         return found
     return Evidence(

@@ -14,6 +14,7 @@ from typing import Any
 from sympy import Symbol
 
 from analysis.checks import CheckBook, Depth
+from analysis.checks.points import facts_of
 from analysis.checks.tools import rational_sample
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence, Tally, algebra
@@ -88,6 +89,7 @@ def on_orbits(claim: Claim, left: Callable[[Orbit, Any], Any]) -> Any:
 
     @checks.trial(claim, SPACE)
     def example_1_orbit(claim: Claim, point: Point) -> Sides:
+        """Example 1 with means 1 and -1: two clients with f_i = (x - e_i)^2, available in turn in blocks."""
         where = constants(point)
         path = orbit(*(point[name] for name in SPACE))
         return Sides(left(path, point["example_lr"]), right_side(claim.bound, where), where)
@@ -166,7 +168,7 @@ def phases(trial: Any, claim: Claim, grid: Iterator[dict[str, Any]]) -> tuple[Ta
     for point in grid:
         found = judge(trial, claim, point)
         if found.admitted:
-            where = {**point, **found.sides.constants}
+            where = {name: value for name, value in facts_of(point, found).items() if name not in ("left", "right")}
             stated.at_most(found.sides.left, found.sides.right, **where)
             if point["iterations"] > point["first_block"]:
                 late.at_most(found.sides.left, found.sides.right, **where)

@@ -158,6 +158,12 @@ def errors_at_the_latest_rounds(claim: Claim, depth: Depth) -> Evidence:
 CHAIN: dict[str, Domain] = {"window": Whole(1, 6), "policy": Several(Whole(0, 3), 1, 4), "start": Real(-2, 2)}
 
 
+CHAIN_RUN = (
+    "two clients, one available at a time, f_i = x^2/2 where the iterates are, noise +-1; `policy` masks who is wanted "
+    "for each pattern of the latest noise signs"
+)
+
+
 def _two_clients(point: Point) -> reactive.Chain:
     return reactive.chain(2, 1, point["window"], point["policy"])
 
@@ -183,6 +189,7 @@ def halved(point: Point) -> Any:
 def chain_trial(claim: Claim) -> Any:
     @checks.trial(claim, {**CHAIN, "halvings": Whole(2, 14), "iterations": Whole(1, 6000)})
     def two_clients_one_at_a_time(claim: Claim, point: Point) -> Sides:
+        """At the step 2^-halvings."""
         horizon = point["iterations"]
         more = {"local_steps": 1, "rounds": horizon}  # what Theorem 4 asks for: C = 1
         return _on_the_chain(claim, point, halved(point), horizon, more)
@@ -249,7 +256,7 @@ def reacting(trial: Any, claim: Claim, known: Point, depth: Depth, given: Tally,
         f"Two clients of which one is available at a time, away while its latest noise is positive: {known_ratio:.4g} "
         f"times the bound. With availability given in advance the largest ratio found is {given.largest:.3g}."
     )
-    return conditional(stated, given, HYPOTHESIS, "exact moments", summary, domain=domain)
+    return conditional(stated, given, HYPOTHESIS, "exact moments", summary, domain=f"{CHAIN_RUN}; {domain}")
 
 
 DOMAIN = "two clients, K = 1, E up to 5, steps 1/8 to 1/1024; short runs with all noise paths"

@@ -130,6 +130,6 @@ def grid(depth: Depth, *, local_steps: tuple[int, ...] = (1,)) -> Iterator[dict[
 
 
 GRID = (
-    "2 to 4 clients with bounded slopes (one of them nonconvex), 7 patterns of availability, steps up to .45/L, "
-    "with and without noise, all noise paths"
+    "2 to 4 clients with f_i' = sign_i clip(x - centre_i, -cap_i, cap_i), one of them nonconvex, 7 patterns of "
+    "availability, steps up to .45/L, with and without noise, all noise paths"
 )

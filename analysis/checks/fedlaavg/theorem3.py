@@ -91,7 +91,7 @@ def theorem_3(claim: Claim, depth: Depth) -> Evidence:
         "conditional", "exact witness and enumeration",
         f"The bound can fail if availability looks at the samples: with two clients, one of them available at a time, "
         f"{found.largest:.4g} times the bound. Given in advance, the largest ratio found is {given.largest:.3g}.",
-        GRID, free.cases, hypothesis=HYPOTHESIS, witness=found.witness,
+        free.domain, free.cases, hypothesis=HYPOTHESIS, witness=found.witness,
     )  # fmt: skip
 
 
