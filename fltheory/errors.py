@@ -63,8 +63,8 @@ def probabilities(argument: str, value: npt.ArrayLike, *, zero: bool = False) ->
     return array
 
 
-def count(argument: str, value: Any, *, least: int = 1) -> int:
-    """`value` as an int of at least `least`; a bool or a number with a fraction is refused."""
+def count(argument: str, value: Any, *, least: int = 1, most: int | None = None) -> int:
+    """`value` as an int of at least `least` (and at most `most`); a bool or a number with a fraction is refused."""
     allowed = f"a whole number of at least {least}"
     if isinstance(value, bool | np.bool_):
         raise InputError(argument, value, allowed)
@@ -74,7 +74,14 @@ def count(argument: str, value: Any, *, least: int = 1) -> int:
             raise InputError(argument, value, allowed)
     except (TypeError, ValueError, OverflowError):
         raise InputError(argument, value, allowed) from None
+    if most is not None and whole > most:
+        raise InputError(argument, value, f"at most {_power(most)}")
     return whole
+
+
+def _power(number: int) -> str:
+    exponent = number.bit_length() - 1
+    return f"2**{exponent}" if exponent >= 32 and number == 2**exponent else str(number)
 
 
 def processes(argument: str, value: Any) -> int:

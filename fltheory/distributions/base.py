@@ -126,20 +126,26 @@ class IntervalLaw(ABC):
 
         An unbounded support is followed until 1e-300 of the probability is left, which is beyond any effect
         unless f grows about as fast as 1 / P(X > k). Raises `InputError` where that takes more than 10**7
-        terms.
+        terms, and for an f that is no function to numbers.
         """
+        if not callable(f):
+            raise InputError("f", f, "a function of an array of intervals")
         first, last = self._support()
         start = np.min(first, initial=math.inf)
         stop = np.max(np.minimum(last, self.isf(NEGLIGIBLE)), initial=0.0)
         if stop - start >= TERMS:
             raise InputError("the number of terms of the sum", float(stop - start + 1), f"at most {TERMS}")
         total = np.zeros(self.shape)
+        if total.size == 0:
+            return _result(total)
         block = max(1, 2**18 // max(1, total.size))
         for begin in np.arange(start, stop + 1, block):
             k = np.arange(begin, min(begin + block, stop + 1)).reshape(-1, *[1] * total.ndim)
-            weight = self.pmf(k)
+            weight, values = self.pmf(k), np.asarray(f(k))
+            if values.dtype.kind not in "biufc":
+                raise InputError("f", f, f"a function to numbers, not to {values.dtype}")
             # f may overflow where the probability is 0: that is no term of the sum.
-            total = total + np.where(weight > 0, weight * np.asarray(f(k)), 0.0).sum(axis=0)
+            total = total + np.where(weight > 0, weight * values, 0.0).sum(axis=0)
         return _result(total)
 
     def rvs(self, size: int | tuple[int, ...] | None, rng: np.random.Generator) -> Any:

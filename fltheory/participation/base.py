@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from fltheory.distributions import IntervalLaw, KCutoffGeometric
 
 _Number = TypeVar("_Number", bound=np.generic)
+MOST_ROUNDS = 2**48  # up to here a sum of a few thousand stretches of rounds fits in an int64
 
 
 class ParticipationProcess(ABC):
@@ -46,30 +48,34 @@ class ParticipationProcess(ABC):
     def sample(self, rounds: int, seed: int) -> BoolArray:
         """One trace, bool array (rounds, n_clients).
 
-        `sample(T, seed)` is the beginning of `sample(T + 1, seed)`. Raises InputError unless `rounds` >= 1
-        and `seed` >= 0 are whole numbers.
+        `sample(T, seed)` is the beginning of `sample(T + 1, seed)`. Raises InputError unless `rounds`, from 1 to
+        2**48, and `seed` >= 0 are whole numbers, and for more rounds than fit in memory.
         """
-        rounds = count("rounds", rounds)
-        trace = np.zeros((rounds, self.n_clients), dtype=np.bool_)
-        for runs in self._runs(rounds, count("seed", seed, least=0)):
-            client, when = runs.events()
-            trace[when, client] = True
+        rounds, seed = count("rounds", rounds, most=MOST_ROUNDS), count("seed", seed, least=0)
+        with _in_memory(rounds, "a trace (`sample_events` keeps participations only)"):
+            trace = np.zeros((rounds, self.n_clients), dtype=np.bool_)
+            for runs in self._runs(rounds, seed):
+                client, when = runs.events()
+                trace[when, client] = True
         return trace
 
     def sample_events(self, rounds: int, seed: int) -> tuple[IntArray, IntArray]:
         """The trace of `sample(rounds, seed)` as int64 arrays (client, round), sorted by client, then round.
 
-        Takes memory for the participations only, so it serves a million clients.
+        Takes memory for the participations only, so it serves a million clients. Raises InputError as `sample`
+        does, and where a client and a round together have no 64-bit number.
         """
-        rounds = count("rounds", rounds)
-        keys = [np.zeros(0, dtype=np.int64)]
-        for runs in self._runs(rounds, count("seed", seed, least=0)):
-            client, when = runs.events()
-            keys.append(client * rounds + when)
-        key = np.concatenate(keys)
-        keys.clear()
-        key.sort()
-        client, when = np.divmod(key, rounds)
+        rounds, seed = count("rounds", rounds, most=MOST_ROUNDS), count("seed", seed, least=0)
+        require_keys(self.n_clients, "rounds", rounds)
+        with _in_memory(rounds, "the participations"):
+            keys = [np.zeros(0, dtype=np.int64)]
+            for runs in self._runs(rounds, seed):
+                client, when = runs.events()
+                keys.append(client * rounds + when)
+            key = np.concatenate(keys)
+            keys.clear()
+            key.sort()
+            client, when = np.divmod(key, rounds)
         return client, when
 
     @abstractmethod
@@ -79,6 +85,11 @@ class ParticipationProcess(ABC):
     @abstractmethod
     def marginal(self) -> Marginal | None:
         """How a single client behaves over time, for exact laws; None where there is no such description."""
+
+    def marginal_within(self, rounds: int) -> Marginal | None:
+        """`marginal()`, of which only the first `rounds` rounds are asked for: that may take far less."""
+        count("rounds", rounds)
+        return self.marginal()
 
     @abstractmethod
     def _autocovariance(self, lag: int) -> FloatArray: ...
@@ -114,6 +125,24 @@ def per_client(argument: str, value: npt.ArrayLike) -> FloatArray:
     if array.ndim > 1 or array.size == 0:
         raise InputError(argument, array, "a number or a one-dimensional array with at least one client")
     return read_only(array.reshape(-1).copy())
+
+
+def require_keys(n_clients: int, argument: str, rounds: int) -> None:
+    """Refuse so many rounds that client * rounds + round, which orders participations, passes an int64."""
+    if n_clients * rounds > np.iinfo(np.int64).max:
+        raise InputError(argument, rounds, f"at most {np.iinfo(np.int64).max // n_clients} for {n_clients} clients")
+
+
+@contextmanager
+def _in_memory(rounds: int, what: str) -> Iterator[None]:
+    try:
+        yield
+    except InputError:
+        raise
+    except (MemoryError, ValueError) as error:  # numpy has a ValueError of its own for sizes beyond an int64
+        if isinstance(error, ValueError) and "too big" not in str(error) and "Maximum allowed" not in str(error):
+            raise
+        raise InputError("rounds", rounds, f"so few that {what} of all clients fit in memory") from None
 
 
 def read_only(array: npt.NDArray[_Number]) -> npt.NDArray[_Number]:

@@ -50,7 +50,7 @@ class TwoStateChain:
 class Phases:
     """Each client follows one of finitely many fixed histories, chosen once and for all.
 
-    probability   float array (n_phases,), sums to 1
+    probability   float array, sums to 1: (n_phases,), or (n_phases, n_clients) where each client has its own
     history       history(rounds, clients) -> bool array (n_phases, rounds, len(clients)) for the clients of a
                   slice or an index array; all of them without one
 

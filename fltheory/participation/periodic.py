@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from fltheory.errors import InputError, count
 from fltheory.participation.runs import FloatArray, IntArray
-from fltheory.participation.turns import RegularTurns
+from fltheory.participation.turns import LONGEST, RegularTurns
 from fltheory.streams import stream
 
 
@@ -18,7 +18,7 @@ class Periodic(RegularTurns):
 
     groups   whole numbers (n_clients,), the group of each client, from 0
     on       rounds of a turn
-    period   rounds from one turn of a group to its next, at least on times the number of groups
+    period   rounds from one turn of a group to its next, at least on times the number of groups, at most 2**53
     offset   "random": uniform over the period, so the process is stationary; "first_turn": uniform on
              {0, ..., on - 1}, which shortens the first turn of group 0 (the authors' code of amplified
              FedAvg, NeurIPS 2022, section 6, whose text says "random offset" only); or a fixed whole number
@@ -41,13 +41,16 @@ class Periodic(RegularTurns):
         period: int,
         offset: int | Literal["random", "first_turn"] = "random",
     ) -> None:
-        group = np.asarray(groups)
+        try:
+            group = np.asarray(groups)
+        except ValueError:
+            raise InputError("groups", groups, "a one-dimensional array of whole numbers from 0") from None
         if group.ndim != 1 or group.size == 0 or group.dtype.kind not in "iu" or group.min() < 0:
             raise InputError("groups", groups, "a one-dimensional array of whole numbers from 0, one a client")
         on = count("on", on)
-        period = count("period", period)
-        if period < on * (int(group.max()) + 1):
-            raise InputError("period", period, f"at least on times the number of groups = {on * (group.max() + 1)}")
+        period, turns = count("period", period, most=LONGEST), on * (int(group.max()) + 1)
+        if period < turns:
+            raise InputError("period", period, f"at least on times the number of groups = {turns}")
         if offset in ("random", "first_turn"):
             self._least_offset, choices = 0, period if offset == "random" else on
         elif isinstance(offset, str):

@@ -14,6 +14,8 @@ from fltheory.participation.base import read_only
 from fltheory.participation.runs import FloatArray
 from fltheory.streams import stream
 
+LARGEST_ALPHA = 1e300  # the sum of the draws of all labels must fit in a float
+
 
 @dataclass(frozen=True, eq=False)
 class LabelCorrelatedRates:
@@ -66,6 +68,8 @@ def label_correlated_rates(
         raise InputError(f"label_mix[{row}].sum()", float(mix[row].sum()), "1")
     if not (isinstance(alpha, Real) and 0 < alpha < np.inf):
         raise InputError("alpha", alpha, "a positive number")
+    if alpha > LARGEST_ALPHA:
+        raise InputError("alpha", alpha, f"at most {LARGEST_ALPHA:g}")
     if not (isinstance(mean, Real) and 0 < mean <= 1):
         raise InputError("mean", mean, "a number in (0, 1]")
     if not (isinstance(floor, Real) and 0 <= floor <= 1):

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fltheory.errors import InputError, count
-from fltheory.participation.base import ParticipationProcess, read_only
+from fltheory.participation.base import ParticipationProcess, read_only, require_keys
 from fltheory.participation.marginals import Phases
 from fltheory.participation.runs import BoolArray, FloatArray, IntArray, Runs, clipped
 
@@ -63,7 +63,10 @@ class Recorded(ParticipationProcess):
     @classmethod
     def from_matrix(cls, matrix: npt.ArrayLike, end: End = "raise") -> Recorded:
         """From a boolean matrix (rounds, clients); zeros and ones will do, else InputError."""
-        array = np.asarray(matrix)
+        try:
+            array = np.asarray(matrix)
+        except ValueError:
+            raise InputError("matrix", matrix, "of shape (rounds, clients), all rows of one length") from None
         if array.ndim != 2 or array.size == 0:
             raise InputError("matrix", array.shape, "of shape (rounds, clients), neither of them 0")
         if array.dtype != np.bool_ and not np.isin(array, (0, 1)).all():
@@ -84,9 +87,10 @@ class Recorded(ParticipationProcess):
         """From events: client `clients[i]` took part in round `rounds[i]`; any order, duplicates count once.
 
         `n_clients` and `n_rounds` are asked for because a log cannot show who and what came after its last
-        event.
+        event. Raises InputError for bad arguments, and for 2**63 cells (clients times rounds) or more.
         """
         n_clients, n_rounds = count("n_clients", n_clients), count("n_rounds", n_rounds)
+        require_keys(n_clients, "n_rounds", n_rounds)
         client, when = _numbers("clients", clients, n_clients), _numbers("rounds", rounds, n_rounds)
         if len(client) != len(when):
             raise InputError("rounds", f"{len(when)} numbers", f"as many numbers as clients, {len(client)}")
@@ -113,7 +117,7 @@ class Recorded(ParticipationProcess):
     def _autocovariance(self, lag: int) -> FloatArray:
         n = self.n_rounds
         if self.end == "repeat":
-            other = self._client * n + (self._when + lag) % n
+            other = self._client * n + (self._when + lag % n) % n
             return self._per_client(self._client[self._logged(other)]) / n - self.rate**2
         if lag >= n:
             raise InputError("lag", lag, f"below the number of rounds of the log, {n}")
@@ -153,7 +157,10 @@ class Recorded(ParticipationProcess):
 
 
 def _numbers(argument: str, value: npt.ArrayLike, limit: int) -> IntArray:
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise InputError(argument, value, "a one-dimensional array of whole numbers") from None
     if array.size == 0:
         return np.zeros(0, dtype=np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":

@@ -62,10 +62,10 @@ class WeightedDraws(IndependentRounds):
         frozen = _frozen(law)
         rng = stream(law_seed, "participation.weighted-draws.law")
         if interpretation == "index":
-            scale = float(frozen.rvs(size=POOL, random_state=rng).max()) if normalise else 1.0
+            scale = float(_drawn(frozen, POOL, rng, law).max()) if normalise else 1.0
             weights = _bin_masses(frozen, self.n_clients, scale)
         elif interpretation == "weights":
-            weights = np.asarray(frozen.rvs(size=self.n_clients, random_state=rng), dtype=np.float64)
+            weights = _drawn(frozen, self.n_clients, rng, law)
         else:
             raise InputError("interpretation", interpretation, '"index" or "weights"')
         weights = np.where(weights > NEVER * weights.max(), weights, 0)
@@ -104,6 +104,14 @@ def _frozen(law: str | rv_frozen[Any]) -> rv_frozen[Any]:
         allowed = ", ".join(named) + " or a frozen scipy.stats distribution on the positive numbers"
         raise InputError("law", law, allowed)
     return frozen
+
+
+def _drawn(frozen: rv_frozen[Any], size: int, rng: np.random.Generator, law: object) -> FloatArray:
+    with np.errstate(over="ignore"):
+        draws = np.asarray(frozen.rvs(size=size, random_state=rng), dtype=np.float64)
+        if not np.isfinite(draws.sum()):
+            raise InputError("law", law, "a distribution whose draws and their sum fit in a float")
+    return draws
 
 
 def _bin_masses(law: rv_frozen[Any], n_clients: int, scale: float) -> FloatArray:

@@ -107,6 +107,11 @@ def average_all(n_clients: int) -> FloatArray:
 def known_rates(rates: npt.ArrayLike) -> FloatArray:
     """1 / rate for every client, of the shape of `rates`: all clients count the same, as in the objective.
 
-    Raises InputError for a rate outside (0, 1].
+    Raises InputError for a rate outside (0, 1], or so small that 1 / rate is no float.
     """
-    return np.asarray(1 / errors.probabilities("rates", rates))
+    checked = errors.probabilities("rates", rates)
+    with np.errstate(over="ignore"):
+        weights = np.asarray(1 / checked)
+    if np.isinf(weights).any():
+        raise InputError("rates", float(checked.min()), "so large that 1 / rate is a float, at least 5.6e-309")
+    return weights

@@ -11,9 +11,11 @@ import numpy.typing as npt
 from scipy.special import digamma
 
 from fltheory import errors
+from fltheory.distributions.arguments import LARGEST
 from fltheory.errors import InputError
 from fltheory.weights.inputs import FloatArray, probability
 
+SMALLEST = 1e-300
 WHICH = ("theorem3", "repaired", "improved")
 
 
@@ -30,7 +32,8 @@ def weight_error_bound(
                (1 - p)^2 q^t 1{t < K} + p^2 Var[S] / max(floor(t / K), 1) + q^(2K)
     improved   [(1 - p)^2 min(K, 1 / p) + 2 K p^2 Var[S] + p Var[S] (1 + log T)] / T + q^(2K)
 
-    K counts as given even if it exceeds T. The mean over clients of `theorem3` is the bound of Theorem 3.
+    K counts as given even if it exceeds T; it is at most 2**53, or infinite, and p is at least 1e-300. The mean over
+    clients of `theorem3` is the bound of Theorem 3.
 
     Source: FedAU, (B.6.9); the other two are ours, from the exchangeability of the intervals and convexity.
     Raises InputError for bad arguments.
@@ -43,6 +46,10 @@ def weight_error_bound(
     rate, K, T = errors.probabilities("p", p), errors.cutoff("cutoff", cutoff), errors.count("rounds", rounds)
     if which not in WHICH:
         raise InputError("which", which, f"one of {', '.join(WHICH)}")
+    if LARGEST < K < math.inf:
+        raise InputError("cutoff", cutoff, "a whole number from 1 to 2**53, or infinity")
+    if (rate < SMALLEST).any():
+        raise InputError("p", float(rate.min()), f"at least {SMALLEST:g}, for which the bounds are computed")
     with np.errstate(divide="ignore"):  # p = 1
         bias = np.exp(2 * K * np.log1p(-rate))
     if which == "theorem3":
@@ -52,11 +59,11 @@ def weight_error_bound(
     elif which == "repaired":
         bound = _repaired(rate, K, T, bias)
     else:
-        variance = _interval_variance(rate, K)
+        deviation = _interval_deviation(rate, K)
         early = np.zeros_like(rate)  # stays 0 at p = 1, where no interval varies, also without a cutoff
-        np.multiply(2 * K, rate**2 * variance, out=early, where=variance > 0)
+        np.multiply(2 * K, (rate * deviation) ** 2, out=early, where=deviation > 0)
         first = (1 - rate) ** 2 * np.minimum(K, 1 / rate)
-        bound = (first + early + rate * variance * (1 + math.log(T))) / T + bias
+        bound = (first + early + rate * deviation * deviation * (1 + math.log(T))) / T + bias
     return float(bound) if rate.ndim == 0 else np.asarray(bound)
 
 
@@ -68,22 +75,22 @@ def _repaired(rate: FloatArray, K: float, T: int, bias: FloatArray) -> FloatArra
     whole, rest = divmod(T - 1 - early, int(K)) if K < T else (0, 0)
     harmonic = float(digamma(whole + 1)) + np.euler_gamma
     fewness = early + (K * harmonic if whole else 0) + rest / (whole + 1)
-    variance = rate**2 * _interval_variance(rate, K)
+    variance = (rate * _interval_deviation(rate, K)) ** 2
     return np.asarray(((1 - rate) ** 2 * no_interval + variance * fewness + (T - 1) * bias) / T)
 
 
-def _interval_variance(rate: FloatArray, K: float) -> FloatArray:
+def _interval_deviation(rate: FloatArray, K: float) -> FloatArray:
     from fltheory.distributions import KCutoffGeometric
 
-    return np.asarray(KCutoffGeometric(rate, K).var(), dtype=np.float64)
+    return np.asarray(KCutoffGeometric(rate, K).std(), dtype=np.float64)
 
 
 def corollary4_cutoff(p_min: float, rounds: int) -> int:
-    """Corollary 4's cutoff: the least K >= 1 with (1 - p_min)^(2K) <= 1 / rounds.
+    """Corollary 4's cutoff, ceil(log_c rounds) with c = 1 / (1 - p_min)^2, or 1 where this formula gives 0.
 
-    That is ceil(log_c rounds) with c = 1 / (1 - p_min)^2, or 1 where this formula of the paper gives 0. A
-    logarithm that is a whole number up to the rounding of p_min counts as whole. Raises InputError for bad
-    arguments.
+    It is the least K >= 1 with (1 - p_min)^(2K) <= 1 / rounds, up to the rounding of p_min: a logarithm that is a
+    whole number to a few units in the last place counts as that number, whether the rounded p_min lies above or
+    below what was meant. Raises InputError for bad arguments.
 
     >>> corollary4_cutoff(0.02, 10_000), corollary4_cutoff(0.9, 100), corollary4_cutoff(1, 10)
     (228, 1, 1)

@@ -12,7 +12,7 @@ from scipy.special import xlog1py
 
 from fltheory import errors
 from fltheory.errors import InputError
-from fltheory.weights.inputs import FloatArray, probability
+from fltheory.weights.inputs import FloatArray, probability, require_instance
 from fltheory.weights.moments import weight_moments
 from fltheory.weights.renewal import Chain
 
@@ -78,12 +78,15 @@ def long_run_scale(process_or_p: Any, cutoff: float) -> float | FloatArray:
     0.63583
     """
     K = errors.cutoff("cutoff", cutoff)
+    require_instance("process_or_p", process_or_p)
     if not hasattr(process_or_p, "marginal"):
         p = probability("process_or_p", process_or_p)
         return float(_chain_scale(p, 1 - p, K))
+    from fltheory.distributions import Discrete
     from fltheory.participation.marginals import TwoStateChain
 
-    marginal = process_or_p.marginal()
+    within = getattr(process_or_p, "marginal_within", None)
+    marginal = within(1) if within else process_or_p.marginal()  # only its kind matters
     if isinstance(marginal, TwoStateChain):
         return _chain_scale(marginal.enter, marginal.leave, K)
     if getattr(process_or_p, "end", "repeat") != "repeat":
@@ -91,6 +94,8 @@ def long_run_scale(process_or_p: Any, cutoff: float) -> float | FloatArray:
     law, longest = process_or_p.interval_law(), float(np.max(process_or_p.max_gap))
     if law is None or longest == math.inf:
         raise InputError("process_or_p", process_or_p, "a rate, or a process with a known law of its intervals")
+    if isinstance(law, Discrete):
+        return np.asarray(1 / (law.probabilities * -(-law.values // K)).sum(axis=-1))
     pieces = np.zeros(process_or_p.n_clients)  # E[ceil(X / K)] = sum over j of P(X > j K)
     for j in range(math.ceil(longest / K) or 1):
         pieces += law.sf(j * K) if j else 1.0

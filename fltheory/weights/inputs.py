@@ -19,7 +19,10 @@ BoolArray = npt.NDArray[np.bool_]
 
 def participation(argument: str, value: npt.ArrayLike, shape: tuple[int, ...] | None = None) -> BoolArray:
     """`value` as a boolean array, if need be of this shape; anything but booleans, zeros and ones is refused."""
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise InputError(argument, value, "an array of booleans or of zeros and ones, all rows of one length") from None
     if shape is not None and array.shape != shape:
         raise InputError(argument, array.shape, f"an array of shape {shape}")
     if array.dtype != np.bool_ and not ((array == 0) | (array == 1)).all():
@@ -41,10 +44,18 @@ def probability(argument: str, value: npt.ArrayLike) -> float:
     return float(array)
 
 
+def require_instance(argument: str, value: Any) -> None:
+    """Refuse a class where one of its instances is meant."""
+    if isinstance(value, type):
+        raise InputError(argument, value, f"a rate or a process, such as {value.__name__}(0.1), not a class")
+
+
 def read_array(
     state: Mapping[str, npt.ArrayLike], name: str, shape: tuple[int, ...], kinds: str = "iu"
 ) -> npt.NDArray[Any]:
     """The array of this name, shape and kind (of numpy's, by default whole numbers) in a saved state."""
+    if not isinstance(state, Mapping):
+        raise InputError("state", state, "a mapping of names to arrays, as `state_dict` gives")
     array = np.asarray(state[name]) if name in state else np.empty(0, dtype=np.object_)
     if array.shape != shape or array.dtype.kind not in kinds:
         shown = {key: np.shape(value) for key, value in state.items()}

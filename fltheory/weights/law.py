@@ -10,7 +10,7 @@ import numpy as np
 from fltheory import errors
 from fltheory.errors import InputError
 from fltheory.weights.fedau import fedau_weights
-from fltheory.weights.inputs import FloatArray, probability
+from fltheory.weights.inputs import FloatArray, probability, require_instance
 from fltheory.weights.moments import weight_moments
 from fltheory.weights.renewal import Chain, weight_pmf
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fltheory.participation.marginals import Phases
 
 MOST_ROUNDS = 10**6  # tens of seconds, and for cutoffs of that size a gigabyte or two
+MOST_CELLS = 10**11  # rounds in all histories that clients may have, an hour or so
 CELLS = 2**20  # weights of deterministic histories that are held at a time
 
 
@@ -55,10 +56,12 @@ class WeightLaw:
             raise InputError("client", client, f"below the number of clients, {np.size(self.rate)}")
         if isinstance(self._clients, tuple):
             return weight_pmf(self._clients[client], self.cutoff, t)
-        history = self._clients.history(t + 1, np.array([client]))
+        history, chance = self._clients.history(t + 1, np.array([client])), self._clients.probability
         weights = fedau_weights(history, self.cutoff)[:, t, 0]
         support, which = np.unique(weights, return_inverse=True)
-        return support, np.bincount(which, self._clients.probability, minlength=support.size).astype(np.float64)
+        return support, np.bincount(
+            which, chance if chance.ndim == 1 else chance[:, client], minlength=support.size
+        ).astype(float)
 
 
 def exact_weight_law(process_or_p: Any, cutoff: float, rounds: int) -> WeightLaw:
@@ -68,7 +71,8 @@ def exact_weight_law(process_or_p: Any, cutoff: float, rounds: int) -> WeightLaw
     client is a two-state chain (Bernoulli, Markov, UniformSubset, WeightedDraws) or follows one of finitely many
     histories (Cyclic, Periodic, Recorded). The relative error is below 1e-12 for every p, cutoff and t < 1e5 (for
     histories take the rate as rounded: a weight error that is 0 may come out as 1e-32). The time is linear in the
-    rounds, a second or two for a chain at 1e5 rounds.
+    rounds, a second or two for a chain at 1e5 rounds; for histories it is their number (at most 1e4, or twice the
+    rounds) times the rounds times the clients, at most 1e11.
 
     Source: FedAU, Algorithm 2 and the left-hand side of Theorem 3. Raises InputError for bad arguments, and for
     a process without such a description.
@@ -82,6 +86,7 @@ def exact_weight_law(process_or_p: Any, cutoff: float, rounds: int) -> WeightLaw
     K, rounds = errors.cutoff("cutoff", cutoff), errors.count("rounds", rounds)
     if rounds > MOST_ROUNDS:
         raise InputError("rounds", rounds, f"at most {MOST_ROUNDS}")
+    require_instance("process_or_p", process_or_p)
     if not hasattr(process_or_p, "marginal"):
         p = probability("process_or_p", process_or_p)
         chain = Chain(p, 1 - p)
@@ -89,7 +94,8 @@ def exact_weight_law(process_or_p: Any, cutoff: float, rounds: int) -> WeightLaw
         return WeightLaw(mean, second, error, p, K, (chain,))
     from fltheory.participation.marginals import Phases, TwoStateChain
 
-    marginal = process_or_p.marginal()
+    within = getattr(process_or_p, "marginal_within", None)
+    marginal = within(rounds) if within else process_or_p.marginal()
     rates = np.asarray(process_or_p.rate, dtype=np.float64)
     clients: tuple[Chain, ...] | Phases
     if isinstance(marginal, TwoStateChain):
@@ -97,6 +103,12 @@ def exact_weight_law(process_or_p: Any, cutoff: float, rounds: int) -> WeightLaw
         distinct = {chain: weight_moments(chain, K, rounds) for chain in dict.fromkeys(clients)}
         moments = np.stack([distinct[chain] for chain in clients], axis=-1)
     elif isinstance(marginal, Phases):
+        cells = len(marginal.probability) * rounds * rates.size
+        if cells > MOST_CELLS:
+            allowed = (
+                f"so few that there are at most {MOST_CELLS:.0e} rounds of all clients' histories, not {cells:.0e}"
+            )
+            raise InputError("rounds", rounds, allowed)
         clients, moments = marginal, _phase_moments(marginal, rates, K, rounds)
     else:
         raise InputError(
@@ -114,7 +126,7 @@ def exact_weight_law(process_or_p: Any, cutoff: float, rounds: int) -> WeightLaw
 def _phase_moments(phases: Phases, rates: FloatArray, cutoff: float, rounds: int) -> FloatArray:
     """The moments (3, rounds, n_clients): averages over the phases, for a few clients at a time."""
     moments = np.zeros((3, rounds, rates.size))
-    few = max(1, CELLS // (phases.probability.size * rounds))
+    few = max(1, CELLS // (len(phases.probability) * rounds))
     block = max(1, CELLS // (few * rounds))
     for start in range(0, rates.size, few):
         some = slice(start, start + few)
@@ -123,5 +135,8 @@ def _phase_moments(phases: Phases, rates: FloatArray, cutoff: float, rounds: int
             chance = phases.probability[first : first + block]
             weights = fedau_weights(history[first : first + block], cutoff)
             for i, values in enumerate((weights, weights**2, (rates[some] * weights - 1) ** 2)):
-                moments[i, :, some] += np.tensordot(chance, values, axes=1)
+                if chance.ndim == 1:
+                    moments[i, :, some] += np.tensordot(chance, values, axes=1)
+                else:
+                    moments[i, :, some] += np.einsum("hc,hrc->rc", chance[:, some], values)
     return moments

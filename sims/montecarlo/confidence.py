@@ -12,6 +12,7 @@ Annals of Statistics 49 (2021), with Fan, Grama, Liu, Electronic Journal of Prob
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 import numpy as np
 
@@ -84,6 +85,9 @@ def checked_level(level: float) -> float:
 
 def _checked(n: int, mean: float, variance: float, low: float, high: float, level: float) -> int:
     checked_level(level)
+    for name, value in {"mean": mean, "variance": variance, "low": low, "high": high}.items():
+        if not isinstance(value, Real):
+            raise InputError(name, value, "a number")
     if not -math.inf < low <= high < math.inf:
         raise InputError("low, high", (low, high), "finite, low not above high")
     if not low <= mean <= high:

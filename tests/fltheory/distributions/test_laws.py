@@ -211,6 +211,14 @@ def test_bad_arguments_are_refused(law):
             law.rvs(size, rng)
     with pytest.raises(InputError, match=r"^rng must be a numpy"):
         law.rvs(None, 7)
+    with pytest.raises(InputError, match=r"^f must be a function of an array of intervals; got 5"):
+        law.expect(5)
+
+
+def test_the_mean_of_no_law_is_empty():
+    assert KCutoffGeometric([], 3).expect(lambda k: k).shape == (0,)
+    with pytest.raises(InputError, match=r"^f must be a function to numbers"):
+        KCutoffGeometric(0.5, 3).expect(lambda k: "much")
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,27 @@ def test_bad_rates(make: type[Bernoulli], p: object, message: str) -> None:
         (lambda: Markov.from_stability(0.1, "much"), "stability must be a number, or one for each client"),
         (lambda: Markov.from_stability(0.1, [0.1, 0.2]), "stability must be a number, or one for each client"),
         (lambda: Cyclic(0.1, period=0), "period must be a whole number of at least 1; got 0"),
+        (lambda: Cyclic(0.9, period=2**63), r"period must be at most 2\*\*53; got 9223372036854775808"),
+        (lambda: Cyclic(0.1, period=10**30), r"period must be at most 2\*\*53; got 1000000"),
+        (lambda: Periodic([0], 10**10, 10**30), r"period must be at most 2\*\*53; got 1000000"),
+        (lambda: Periodic([[0], [0, 1]], 1, 5), "groups must be a one-dimensional array of whole numbers"),
+        (
+            lambda: Bernoulli(0.1).sample(10**14, seed=0),
+            r"rounds must be so few that a trace .* fit in memory; got 10000",
+        ),
+        (lambda: Bernoulli(0.1).sample(2**60, seed=0), r"rounds must be at most 2\*\*48; got 1152921"),
+        (
+            lambda: Bernoulli(np.full(10**5, 1e-9)).sample_events(2**47, seed=0),
+            "rounds must be at most 92233720368547 for 100000 clients; got 140737488355328",
+        ),
+        (
+            lambda: WeightedDraws(stats.pareto(1e-3), 20, 3),
+            "law must be a distribution whose draws and their sum fit in a float",
+        ),
+        (
+            lambda: WeightedDraws(stats.uniform(0, 1e308), 200, 3, interpretation="weights"),
+            "law must be a distribution whose draws and their sum fit in a float",
+        ),
         (lambda: Cyclic(0.1, preset="paper"), 'preset must be "as_in_paper" or "as_in_code"; got \'paper\''),
         (lambda: Periodic([0.0], 1, 1), "groups must be a one-dimensional array of whole numbers"),
         (lambda: Periodic([-1, 0], 1, 1), "groups must be a one-dimensional array of whole numbers"),

@@ -94,6 +94,8 @@ def test_extreme_concentration(alpha: float) -> None:
         ({"label_mix": [0.5, 0.5]}, r"label_mix must be of shape \(n_clients, labels\)"),
         ({"label_mix": np.zeros((0, 3))}, r"label_mix must be of shape \(n_clients, labels\)"),
         ({"alpha": 0}, "alpha must be a positive number; got 0"),
+        ({"alpha": 1e308}, r"alpha must be at most 1e\+300; got 1e\+308"),
+        ({"alpha": 10**400}, r"alpha must be at most 1e\+300; got 1000000"),
         ({"alpha": math.nan}, "alpha must be a positive number; got nan"),
         ({"alpha": "0.1"}, "alpha must be a positive number; got '0.1'"),
         ({"mean": 1.5}, r"mean must be a number in \(0, 1\]; got 1\.5"),

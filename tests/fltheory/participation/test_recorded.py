@@ -100,6 +100,12 @@ def test_longest_gap_of_sparse_logs() -> None:
     [
         (lambda: Recorded.from_matrix([True, False]), r"matrix must be of shape \(rounds, clients\)"),
         (lambda: Recorded.from_matrix(np.zeros((0, 3))), r"matrix must be of shape \(rounds, clients\)"),
+        (lambda: Recorded.from_matrix([[1, 0], [1]]), r"matrix must be of shape \(rounds, clients\), all rows of one"),
+        (lambda: Recorded.from_events([[0], [0, 1]], [1, 1], n_clients=3, n_rounds=2), "clients must be a one-dim"),
+        (
+            lambda: Recorded.from_events([0, 2**40 - 1], [0, 2**23], n_clients=2**40, n_rounds=2**23 + 1),
+            "n_rounds must be at most 8388607 for 1099511627776 clients; got 8388609",
+        ),
         (lambda: Recorded.from_matrix([[0.5]]), "matrix must be boolean"),
         (lambda: Recorded.from_matrix([[math.nan, 1]]), "matrix must be boolean"),
         (lambda: Recorded.from_matrix([["yes"]]), "matrix must be boolean"),

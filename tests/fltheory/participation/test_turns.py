@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from fltheory.errors import InputError
 from fltheory.participation import Cyclic, Periodic, Phases
 from tests.fltheory.participation.tolerance import assert_mean
 
@@ -100,3 +101,39 @@ def test_always_on() -> None:
         assert (process.rate == 1).all()
         assert (process.max_gap == 1).all()
         assert process.interval_law().mean() == pytest.approx(np.ones(process.n_clients))
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 30, 150])
+@pytest.mark.parametrize(
+    "process",
+    [
+        Cyclic([0.1, 0.5, 0.05, 1.0], period=97),
+        Cyclic([0.1, 0.5, 0.05, 1.0], period=97, preset="as_in_code"),
+        Periodic([0, 1, 2, 0], on=7, period=40),
+        Periodic([0, 1, 2, 0], on=7, period=40, offset="first_turn"),
+    ],
+)
+def test_histories_that_look_alike_are_one_phase(
+    process: Cyclic | Periodic, rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = process.marginal()
+    monkeypatch.setattr("fltheory.participation.turns.FEW_PHASES", 0)
+    merged = process.marginal_within(rounds)
+    assert len(merged.probability) <= 2 * rounds + 1
+    for n in range(process.n_clients):
+        laws = []
+        for marginal in (every, merged):
+            law: dict[bytes, float] = {}
+            chances = np.broadcast_to(marginal.probability.T, (process.n_clients, len(marginal.probability)))[n]
+            for chance, history in zip(chances, marginal.history(rounds)[:, :, n], strict=True):
+                if chance:
+                    law[history.tobytes()] = law.get(history.tobytes(), 0) + chance
+            laws.append(law)
+        assert laws[0] == pytest.approx(laws[1], rel=1e-12)
+
+
+def test_a_long_cycle_costs_by_the_rounds() -> None:
+    slow = Cyclic([0.1, 0.4], period=10**9)
+    assert len(slow.marginal_within(10).probability) <= 21
+    with pytest.raises(InputError, match=r"number of possible first rounds must be at most 1000000 .*; got 1000000000"):
+        slow.marginal()

@@ -123,6 +123,9 @@ def test_average_all_and_known_rates() -> None:
         lambda: average_all(0),
         lambda: known_rates([0.5, 0.0]),
         lambda: known_rates(math.nan),
+        lambda: known_rates([0.5, 1e-320]),
+        lambda: average_participating([[1, 0], [1]]),
+        lambda: ExponentialAverageWeights(2, 5, 0.5).load_state_dict(5),  # type: ignore[arg-type]
     ],
 )
 def test_bad_input_is_one_sentence(call: Callable[[], object]) -> None:

@@ -123,6 +123,12 @@ def test_corollary4_cutoff_at_the_ends() -> None:
     assert corollary4_cutoff(0.02, 10) == 57  # more than the rounds there are: the paper's K, as it is
 
 
+def test_the_smallest_rates_have_bounds() -> None:
+    for p in (1e-300, 1e-200):
+        assert weight_error_bound(p, 5, 10, "improved") == pytest.approx(0.5 + 1)  # (1 - p)^2 K / T + bias
+        assert weight_error_bound(p, math.inf, 10, "repaired") == pytest.approx((10 + 9) / 10)
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -132,6 +138,9 @@ def test_corollary4_cutoff_at_the_ends() -> None:
         lambda: weight_error_bound(0.5, 5, 1, "theorem3"),
         lambda: weight_error_bound(0.5, 5, 0, "improved"),
         lambda: weight_error_bound(0.5, 5, 10, "theorem 3"),  # type: ignore[arg-type]
+        lambda: weight_error_bound(0.5, 2**60, 10, "theorem3"),
+        lambda: weight_error_bound(0.5, 2**60, 10, "repaired"),
+        lambda: weight_error_bound([0.5, 1e-320], 5, 10, "improved"),
         lambda: corollary4_cutoff(0.0, 10),
         lambda: corollary4_cutoff([0.1, 0.2], 10),  # type: ignore[arg-type]
         lambda: corollary4_cutoff(0.5, 0),

@@ -214,6 +214,8 @@ def test_impossible_states_are_refused() -> None:
     [
         lambda: fedau_weights([True, False], 5),
         lambda: fedau_weights([[0.0, math.nan]], 5),
+        lambda: fedau_weights([[1, 0], [1]], 5),
+        lambda: FedAUWeights(2, 5).load_state_dict(None),  # type: ignore[arg-type]
         lambda: fedau_weights([[2, 0]], 5),
         lambda: fedau_weights([["on", "off"]], 5),
         lambda: fedau_weights([[True]], 0),

@@ -17,7 +17,7 @@ from scipy.special import xlog1py
 
 from fltheory.errors import InputError
 from fltheory.participation import Bernoulli, Cyclic, Markov, Periodic, Permutation, Recorded, UniformSubset
-from fltheory.weights import exact_weight_law, fedau_weights
+from fltheory.weights import exact_weight_law, fedau_weights, long_run_scale
 from fltheory.weights.law import WeightLaw
 from fltheory.weights.moments import quadrature, weight_moments
 from fltheory.weights.renewal import Chain
@@ -309,6 +309,8 @@ def test_block_cyclic_periodic() -> None:
         lambda: exact_weight_law(1.5, 5, 10),
         lambda: exact_weight_law("often", 5, 10),
         lambda: exact_weight_law([0.1, 0.2], 5, 10),
+        lambda: exact_weight_law(Bernoulli, 5, 10),
+        lambda: long_run_scale(Markov, 5),
         lambda: exact_weight_law(0.1, 0, 10),
         lambda: exact_weight_law(0.1, 5, 0),
         lambda: exact_weight_law(0.1, 5, 10).pmf(10),
@@ -337,3 +339,20 @@ class _Chain:
         from fltheory.participation import TwoStateChain
 
         return TwoStateChain(self.enter, self.leave)
+
+
+def test_turns_of_a_long_cycle_cost_by_the_rounds() -> None:
+    """P(on in each of so few rounds) and the two ends of a turn are all that matters: 3e6 rounds a cycle or 3e4."""
+    long, short = (exact_weight_law(Cyclic([0.1, 0.5], period), 3, 10) for period in (3 * 10**6, 3 * 10**4))
+    np.testing.assert_allclose(long.mean, short.mean, atol=1e-3)
+    always_off = exact_weight_law(Recorded.from_matrix(np.zeros((10, 1))), 3, 10).mean
+    np.testing.assert_allclose(long.mean[:, 0], 0.1 + 0.9 * always_off, atol=1e-4)
+    values, chances = long.pmf(9, client=1)
+    assert chances.sum() == pytest.approx(1)
+    assert values.max() == 3
+    assert long_run_scale(Cyclic(0.1, period=10**9), 50) == pytest.approx([10 / 11.8], rel=1e-6)
+
+
+def test_histories_beyond_hope_are_refused() -> None:
+    with pytest.raises(InputError, match=r"^rounds must be so few that there are at most 1e\+11 rounds"):
+        exact_weight_law(Cyclic(0.1, period=10**6), 50, 10**6)

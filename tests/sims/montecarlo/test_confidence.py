@@ -162,6 +162,8 @@ def test_a_range_of_one_point():
         ({"level": math.nan}, "level must be a number between 0 and 1; got nan"),
         ({"level": True}, "level must be a number between 0 and 1; got True"),
         ({"n": 0}, "n must be a whole number of at least 1; got 0"),
+        ({"mean": "a"}, "mean must be a number; got 'a'"),
+        ({"high": None}, "high must be a number; got None"),
         ({"mean": 1.5}, r"mean must be in \[0, 1\]; got 1.5"),
         ({"mean": math.nan}, r"mean must be in \[0, 1\]; got nan"),
         ({"variance": -0.1}, "variance must be what numbers between low and high can have; got -0.1"),
