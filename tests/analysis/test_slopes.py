@@ -6,22 +6,23 @@ import math
 
 import numpy as np
 import pytest
-from sympy import Symbol, ceiling, log, sqrt
+from sympy import Rational, Symbol, ceiling, log, sqrt
 
 from analysis.checks.amplified.rates import AT, _starts
 from analysis.checks.fedamd.moments import Quadratics
 from analysis.checks.fedamd.rates import with_chance
+from analysis.checks.fedau.rates import known_rates
 from analysis.checks.fedlaavg.rates import averaged
 from analysis.checks.points import value_of
-from analysis.checks.slopes import Slope, average_square, exponent, floor
+from analysis.checks.slopes import Estimated, Slope, average_square, exponent, floor
 from analysis.evidence import Tally
 from fltheory.papers import amplified as paper
-from sims.algorithms import fedlaavg
+from sims.algorithms import fedavg, fedlaavg
 from sims.algorithms.amplified import Hyper, amplified
 from sims.exact import Engine, Setting
 from sims.problems.noise import Additive
 from sims.problems.quadratic import DiagonalQuadratic
-from sims.scenarios import schedule, weighted
+from sims.scenarios import bernoulli, schedule, weighted
 
 x, y = Symbol("x", positive=True), Symbol("y", positive=True)
 GRID = [4**k for k in range(4, 12)]
@@ -120,3 +121,28 @@ def test_four_moments_are_enough_for_clients_that_are_alike(clients: int, size: 
         square, both, cached = (row @ long for row in rows)
         assert short == pytest.approx([square, (both - square - cached) / 2, cached, each @ long], rel=1e-12)
         long, short = quadratics.round(probability)[1] @ long, one @ short
+
+
+def test_runs_with_known_rates_are_those_of_the_library() -> None:
+    steps = {"local step": Rational(1, 10), "product of steps": Rational(3, 20)}
+    found = known_rates(steps, n_clients=2, cohort_size=1, local_steps=3, heterogeneity=2, rounds=12)
+    problem = DiagonalQuadratic([1.0] * 2, [2.0, -2.0], Additive(1.0))
+    setting = Setting(fedavg.fedavg, problem, fedavg.Hyper(0.1, 1.5, 3), [1.0])
+    moments = Engine(setting, weighted(bernoulli([0.5, 0.5]), [2, 2])).moments(11)
+    assert found == pytest.approx(np.mean([float(m.second[0, 0]) for m in moments]), rel=1e-10)
+
+
+def test_an_interval_of_simulated_means_covers_the_slope_and_tells_it_from_others() -> None:
+    rng = np.random.default_rng(1)
+    samples = [rng.gamma(20, n**-0.5 / 20, 50).tolist() for n in GRID]
+    slope = Estimated.of(GRID, samples, 1 - 1e-4)
+    assert slope.low < -0.5 < slope.high
+    assert slope.allows(-0.5)
+    assert slope.tells(-0.5)
+    assert not slope.allows(-1)
+    assert not slope.tells(-1)
+
+
+def test_simulated_means_that_may_be_zero_tell_nothing() -> None:
+    slope = Estimated.of([1, 4], [[0.0, 1.0], [0.0, 1.0]], 0.99)
+    assert (slope.low, slope.high) == (-math.inf, math.inf)

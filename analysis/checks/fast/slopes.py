@@ -75,7 +75,7 @@ def linear_speedup_with_snapshots_only(claim: Claim, depth: Depth) -> Evidence:
 )
 def floor_of_a_fixed_share(claim: Claim, depth: Depth) -> Evidence:
     """At Corollary 1's step with fixed q the slope in R tends to 0; the floor is quadratic in 1 - q."""
-    last = {"quick": 5, "default": 7, "deep": 8}[depth]
+    last = 8 if depth == "deep" else 7
     least = claim.formulas["coins"].subs(eta, 0)  # small steps, m = M below
     tally, grid = Tally(), powers(16, 4, 4 + last)
 
