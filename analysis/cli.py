@@ -45,6 +45,14 @@ class Depth(StrEnum):
     deep = "deep"
 
 
+class Scale(StrEnum):
+    """How large an experiment is run."""
+
+    smoke = "smoke"
+    laptop = "laptop"
+    paper = "paper"
+
+
 class Backend(StrEnum):
     """Where simulations run in parallel."""
 
@@ -267,7 +275,71 @@ def simulate(
     )
 
 
+ScaleOption = Annotated[Scale | None, typer.Option(help="Scale of the file; without it the file as it stands.")]
+EngineOption = Annotated[str | None, typer.Option(help="auto, layered, sequential or vmap.")]
+DeviceOption = Annotated[str | None, typer.Option(help="Device of torch, such as cpu or cuda.")]
+WorkersOption = Annotated[int, typer.Option(min=1, help="Processes.")]
+BackendOption = Annotated[Backend, typer.Option(help="Where the processes are.")]
+SchedulerOption = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, for --backend dask.")]
+ResumeOption = Annotated[bool, typer.Option(help="Go on with what an interrupted run has finished.")]
 StoreOption = Annotated[Path, typer.Option(help="Folder of the results.")]
+
+
+@app.command()
+def train(
+    experiment: Annotated[Path, typer.Argument(metavar="EXPERIMENT.toml")],
+    scale: ScaleOption = None,
+    engine: EngineOption = None,
+    device: DeviceOption = None,
+    store: StoreOption = Path("results"),
+    workers: WorkersOption = 1,
+    backend: BackendOption = Backend.loky,
+    scheduler: SchedulerOption = None,
+    resume: ResumeOption = True,
+    checkpoint: Annotated[int | None, typer.Option(min=1, help="Rounds between checkpoints.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Train the algorithms of an experiment on its data; the results go to the store under the experiment's key."""
+    _one_thread_a_process()
+    from analysis.train_command import train_file
+
+    options = {"store": store, "workers": workers, "backend": backend.value, "scheduler": scheduler}
+    changes = _given(engine=engine, device=device)
+    print(
+        train_file(
+            experiment,
+            scale=scale and scale.value,
+            changes=changes,
+            as_json=as_json,
+            resume=resume,
+            checkpoint=checkpoint,
+            **options,
+        )
+    )
+
+
+@app.command()
+def sweep(
+    experiment: Annotated[Path, typer.Argument(metavar="EXPERIMENT.toml")],
+    scale: ScaleOption = None,
+    engine: EngineOption = None,
+    device: DeviceOption = None,
+    store: StoreOption = Path("results"),
+    workers: WorkersOption = 1,
+    backend: BackendOption = Backend.loky,
+    scheduler: SchedulerOption = None,
+    resume: ResumeOption = True,
+    as_json: JsonFlag = False,
+) -> None:
+    """Search step sizes, local ones first, then global ones, as the file's table `sweep` says."""
+    _one_thread_a_process()
+    from analysis.train_command import sweep_file
+
+    options = {"store": store, "workers": workers, "backend": backend.value, "scheduler": scheduler}
+    changes = _given(engine=engine, device=device)
+    print(
+        sweep_file(experiment, scale=scale and scale.value, changes=changes, as_json=as_json, resume=resume, **options)
+    )
 
 
 @results_app.command("list")
@@ -408,6 +480,11 @@ def verify_data_set(name: Annotated[str, typer.Argument(help="Name of the data s
         raise typer.Exit(DIFFERS)
     found = manifest(name)
     print(f"{name} is what was fetched: {found['source']}, SHA-256 {found['sha256']}")
+
+
+def _given(**options: str | None) -> dict[str, str]:
+    """Those that were given."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _number(text: str) -> float | str:

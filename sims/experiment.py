@@ -23,7 +23,7 @@ Training is an experiment of kind "train", whose problem is named "training" (`s
 then a seed with a partition, rates and first parameters of its own.
 
 A table [scale.NAME] holds what is different at another scale, such as rounds = 100; where the file has a list of
-algorithms, a table [scale.NAME.algorithm] changes all of them.
+algorithms, a table [scale.NAME.algorithm] changes all of them. A table [sweep] is for `sims.training.sweep` alone.
 
 What stands beside a name are the parameters of what is named; {low, high, n} makes n numbers in equal steps, and one p
 of a process serves all clients. Defaults are filled in, so that the key changes when anything does.
@@ -148,6 +148,13 @@ def read(path: str | Path, scale: str | None = None, **changes: Any) -> Experime
     scale     one of the file's scales; None for the file as it is
     changes   parameters of its problem to change
     """
+    content = content_of(path, scale, **changes)
+    content.pop("sweep", None)
+    return parse(content)
+
+
+def content_of(path: str | Path, scale: str | None = None, **changes: Any) -> dict[str, Any]:
+    """What a file says at this scale, unchecked; the scale "paper" is the file as it is, unless it says otherwise."""
     try:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -155,14 +162,14 @@ def read(path: str | Path, scale: str | None = None, **changes: Any) -> Experime
     except (ValueError, RecursionError) as error:  # ValueError: also a number of too many digits
         raise InputError("experiment", str(path), f"a TOML file ({error})") from None
     scales = content.pop("scale", {})
-    if scale is not None:
+    if scale is not None and (scale != "paper" or "paper" in scales):
         if not isinstance(scales, Mapping) or not isinstance(scales.get(scale), Mapping):
             known = list(scales) if isinstance(scales, Mapping) else []
             raise InputError("scale", scale, one_of(scale, known) if known else "left out: the file has only one")
         content = _merged(content, scales[scale])
     if changes and isinstance(content.get("problem"), Mapping):
         content["problem"] = {**content["problem"], **changes}
-    return parse(content)
+    return content
 
 
 def _merged(content: Any, changes: Mapping[str, Any]) -> Any:

@@ -7,8 +7,10 @@ of an unbroken one. A number that is not finite ends the run of that algorithm a
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,14 +25,17 @@ from fltheory.errors import InputError, processes
 from fltheory.streams import stream
 from sims import checkpoints, preflight
 from sims import store as stored
-from sims.catalogue import setup_of
+from sims.catalogue import label_of, setup_of
 from sims.divergence import Diverged
 from sims.experiment import Experiment, from_canonical
 from sims.montecarlo.simulate import PURPOSE, backend_of, frame_of, is_sound
 from sims.rounds import Simulation
+from sims.training.memory import require_memory
 
 Result = dict[str, npt.NDArray[Any]]
-Progress = Callable[[str, int, dict[str, float]], None]  # (which run, rounds done, latest values)
+Progress = Callable[[str, int, dict[str, float]], None]  # (algorithm-replicate, rounds done, latest values)
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -46,8 +51,7 @@ class One:
 
         every      rounds between checkpoints
         """
-        name = f"{self.algorithm}-{self.replicate}"
-        done, checkpoint = folder / f"{name}.npz", folder / f"{name}.checkpoint.npz"
+        done, checkpoint = folder / f"{self.name}.npz", folder / f"{self.name}.checkpoint.npz"
         if (result := _load(done)) is not None:
             return result
         simulation = self.simulation()
@@ -56,20 +60,28 @@ class One:
                 checkpoints.restore(simulation, checkpoint)
             except InputError:  # damaged, or of another version: from the start
                 simulation = self.simulation()
-        stopped = ""
+        stopped, task, began = "", simulation.setup.problem, time.perf_counter()
+        before = task.seconds_evaluating  # type: ignore[attr-defined]
         try:
             while simulation.round < simulation.rounds:
                 simulation.advance(min(simulation.round + every, simulation.rounds))
                 checkpoints.save(simulation, checkpoint)
                 if progress:
-                    progress(name, simulation.round, _latest(simulation))
+                    progress(self.name, simulation.round, _latest(simulation))
         except Diverged as error:
             stopped = str(error)
         record = simulation.record
-        result = {"rounds": record.rounds, "stopped": np.array(stopped), **record.arrays()}
+        spent = time.perf_counter() - began, task.seconds_evaluating - before  # type: ignore[attr-defined]
+        told = {"stopped": np.array(stopped), "seconds": np.array(spent)}
+        result = {"rounds": record.rounds, **told, **record.arrays()}
         _save(done, result)
         checkpoint.unlink(missing_ok=True)
         return result
+
+    @property
+    def name(self) -> str:
+        """algorithm-replicate."""
+        return f"{self.algorithm}-{self.replicate}"
 
     def simulation(self) -> Simulation:
         """The simulation, before its first round."""
@@ -96,7 +108,7 @@ def train(
     store, workers, backend, scheduler   as for `sims.montecarlo.simulate.simulate`
     resume       keep finished runs and checkpoints; otherwise train everything again
     checkpoint   rounds between checkpoints, by default those between two records
-    progress     called after every checkpoint, on one worker
+    progress     called after every checkpoint on one worker, after every run on several
 
     Raises InputError for whatever is wrong with the experiment, before anything runs. What was finished before
     Ctrl-C is in the store as a partial run. A run that diverged is kept up to there, and the reason says which.
@@ -106,6 +118,9 @@ def train(
     workers, about = processes("workers", workers), json.loads(experiment.canonical)
     if resume and (run := stored.complete(store, experiment.key)) and is_sound(run):
         return run
+    for index, contestant in enumerate(about["algorithm"]):
+        memory = require_memory(setup_of(about, index), label_of(about, contestant))
+        log.info("%s needs about %s", contestant["label"], memory)
     preflight.check(experiment)
     folder = stored.begin(store, experiment.key, about).absolute() / "runs"
     if not resume:
@@ -122,9 +137,15 @@ def train(
         with backend_of(backend, scheduler, workers):
             for job, result in zip(jobs, _results(jobs, folder, every, workers, progress), strict=True):
                 finished.append((job, result))
+                if progress and workers > 1:
+                    progress(job.name, experiment.rounds, {})
     except KeyboardInterrupt:
         stored.save(store, experiment.key, about, _data(experiment, finished)[0], partial="interrupted")
         raise
+    spent = np.sum([result["seconds"] for _, result in finished], axis=0)
+    log.info(
+        "%.0f s of training since the last start, %.0f %% of it for evaluation", spent[0], 100 * spent[1] / spent[0]
+    )
     data, stopped = _data(experiment, finished)
     run = stored.save(store, experiment.key, about, data, remark="; ".join(stopped))
     shutil.rmtree(folder, ignore_errors=True)
@@ -145,7 +166,7 @@ def _data(experiment: Experiment, finished: list[tuple[One, Result]]) -> tuple[p
     frames, stopped = [], []
     for job, result in sorted(finished, key=lambda pair: (pair[0].algorithm, pair[0].replicate)):
         label = str(experiment.algorithm[job.algorithm].label)
-        arrays = dict(result)
+        arrays = {name: array for name, array in result.items() if name != "seconds"}
         if why := str(arrays.pop("stopped")):
             stopped.append(f"{label}, replicate {job.replicate}: {why}")
         frames.append(frame_of(label, job.replicate, arrays))

@@ -1,0 +1,98 @@
+"""What `fltheory train` and `fltheory sweep` print."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from analysis.simulate_command import results_show
+from sims.experiment import Experiment, content_of, read
+from sims.montecarlo.simulate import simulate
+from sims.store import Run
+from sims.training.run import Progress, train
+from sims.training.sweep import sweep
+
+SHOWN = ("train_loss", "test_accuracy", "train_accuracy")  # beside the bar, if they are recorded
+
+
+def train_file(
+    path: Path, *, scale: str | None = None, as_json: bool = False, changes: dict[str, Any], **options: Any
+) -> str:
+    """Train the experiment of a TOML file; its summary. `options` are those of `sims.training.run.train`."""
+    run = _train(read(path, scale, **changes), **options)
+    return results_show(str(run.folder), as_json=as_json)
+
+
+def sweep_file(
+    path: Path, *, scale: str | None = None, as_json: bool = False, changes: dict[str, Any], **options: Any
+) -> str:
+    """Search the step sizes of an experiment file with a table `sweep`; what each pair came to, and the best."""
+
+    def run(experiment: Experiment) -> Run:
+        if experiment.kind == "train":
+            return _train(experiment, **options)
+        return simulate(experiment, **{key: value for key, value in options.items() if key != "checkpoint"})
+
+    points, best = sweep(content_of(path, scale, **changes), run)
+    if as_json:
+        return json.dumps(
+            {"points": [asdict(point) for point in points], "best": {k: asdict(v) for k, v in best.items()}}, indent=1
+        )
+    lines = [f"{'algorithm':<28}{'local_lr':>12}{'global_lr':>12}{'value':>14}  run"]
+    for point in points:
+        mark = " best" if best[point.algorithm] == point else ""
+        eta = "" if point.global_lr is None else f"{point.global_lr:g}"
+        lines.append(f"{point.algorithm:<28}{point.local_lr:>12g}{eta:>12}{point.value:>14.6g}  {point.key[:12]}{mark}")
+    return "\n".join(lines)
+
+
+def _train(experiment: Experiment, **options: Any) -> Run:
+    log = logging.getLogger("sims.training")
+    log.setLevel(logging.INFO)
+    if not log.handlers:
+        log.addHandler(logging.StreamHandler())
+    with _bar(experiment) as progress:
+        return train(experiment, progress=progress, **options)
+
+
+@contextmanager
+def _bar(experiment: Experiment) -> Iterator[Progress]:
+    """A line with rounds done, rounds a second, the latest loss or accuracy, and the time that is left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[speed]} {task.fields[latest]}"),
+        TimeRemainingColumn(),
+    )
+    labels = [str(contestant.label) for contestant in experiment.algorithm]
+    total = experiment.rounds * experiment.replicates * len(labels)
+    done: dict[str, int] = {}
+    began = time.monotonic()
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("training", total=total, speed="", latest="")
+
+        def tell(name: str, rounds: int, latest: dict[str, float]) -> None:
+            algorithm, replicate = name.split("-")
+            done[name] = rounds
+            shown = next((f"{key} {latest[key]:.4g}" for key in SHOWN if key in latest), "")
+            speed = sum(done.values()) / max(time.monotonic() - began, 1e-9)
+            bar.update(
+                task,
+                completed=sum(done.values()),
+                description=f"{labels[int(algorithm)]}, replicate {replicate}",
+                speed=f"{speed:.0f} rounds/s",
+                latest=shown,
+            )
+
+        yield tell

@@ -1,0 +1,145 @@
+"""Step sizes by search: first local_lr at global_lr = 1, then global_lr, for each algorithm by itself (FedAU, C.4).
+
+[sweep]                       # in the file of an experiment, whose own step sizes are then ignored
+local_lr = [0.01, 0.032, 0.1]
+global_lr = [1, 3.2, 10]
+metric = "train_loss"         # the least is best; of an accuracy the largest
+last = 1                      # mean over so many last records and over all replicates
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import polars as pl
+
+from fltheory.errors import InputError, count, one_of
+from sims.algorithms import algorithms
+from sims.experiment import Experiment, parse
+from sims.recorder import METRICS
+from sims.store import Run
+
+FIELDS = ("local_lr", "global_lr", "metric", "last")
+
+
+@dataclass(frozen=True)
+class Point:
+    """What one algorithm came to with one pair of step sizes; global_lr is None where the algorithm has none.
+
+    value   of the metric; NaN if every replicate stopped before its end
+    key     of the run in the store
+    """
+
+    algorithm: str
+    local_lr: float
+    global_lr: float | None
+    value: float
+    key: str
+
+
+def sweep(content: Mapping[str, Any], run: Callable[[Experiment], Run]) -> tuple[list[Point], dict[str, Point]]:
+    """All points, in the order they were run, and the best of each algorithm.
+
+    content   of an experiment file with a table `sweep`
+    run       runs an experiment; what it finds in a store it need not run again
+
+    Raises InputError for a bad table, and what `run` raises.
+    """
+    grid, base = _checked(content)
+    labels = [contestant.label or contestant.name for contestant in parse(base).algorithm]
+    points: list[Point] = []
+    best: dict[str, Point] = {}
+
+    def go(chosen: Mapping[str, tuple[float, float | None]]) -> None:
+        experiment = parse(_with_steps(base, labels, chosen))
+        done = run(experiment)
+        data = done.data()
+        for label, (local_lr, global_lr) in chosen.items():
+            point = Point(label, local_lr, global_lr, _value(data, label, experiment, grid), done.key)
+            points.append(point)
+            if label not in best or _better(point.value, best[label].value, grid["metric"]):
+                best[label] = point
+
+    has_global = {label: _has_global_lr(base, labels, label) for label in labels}
+    for local_lr in grid["local_lr"]:
+        go({label: (local_lr, 1.0 if has_global[label] else None) for label in labels})
+    for global_lr in grid["global_lr"]:
+        rest = {label: (best[label].local_lr, global_lr) for label in labels if has_global[label]}
+        if global_lr != 1 and rest:
+            go(rest)
+    return points, best
+
+
+def _checked(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The grid with its defaults, and the experiment without it."""
+    base = copy.deepcopy(dict(content))
+    given = base.pop("sweep", None)
+    if not isinstance(given, Mapping):
+        raise InputError("sweep", given, "a table with local_lr, global_lr and metric")
+    for key in given:
+        if key not in FIELDS:
+            raise InputError("key of sweep", key, one_of(key, FIELDS))
+    grid = {"global_lr": [1], "last": 1, "metric": "train_loss", **given}
+    for name in ("local_lr", "global_lr"):
+        values = grid.get(name)
+        if not isinstance(values, list) or not values or not all(_is_positive(value) for value in values):
+            raise InputError(f"sweep.{name}", values, "a list of positive numbers")
+        grid[name] = [float(value) for value in values]
+    if grid["metric"] not in METRICS:
+        raise InputError("sweep.metric", grid["metric"], one_of(str(grid["metric"]), METRICS))
+    count("sweep.last", grid["last"])
+    record = dict(base.get("record", {}))
+    what = list(record.get("what", ["train_loss"]))
+    base["record"] = {**record, "what": what if grid["metric"] in what else [*what, grid["metric"]]}
+    base.setdefault("algorithm", [])
+    if isinstance(base["algorithm"], Mapping):
+        base["algorithm"] = [base["algorithm"]]
+    for contestant in base["algorithm"]:
+        contestant["local_lr"] = grid["local_lr"][0]
+        contestant.pop("global_lr", None)
+    return grid, base
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+
+
+def _has_global_lr(base: Mapping[str, Any], labels: list[str], label: str) -> bool:
+    name = parse(base).algorithm[labels.index(label)].name
+    return any(field.name == "global_lr" for field in fields(algorithms()[name].hyper))
+
+
+def _with_steps(
+    base: Mapping[str, Any], labels: list[str], chosen: Mapping[str, tuple[float, float | None]]
+) -> dict[str, Any]:
+    """The experiment with only the chosen algorithms, at these step sizes."""
+    kept = []
+    for label, contestant in zip(labels, base["algorithm"], strict=True):
+        if label in chosen:
+            local_lr, global_lr = chosen[label]
+            steps = {"local_lr": local_lr} if global_lr is None else {"local_lr": local_lr, "global_lr": global_lr}
+            kept.append({**contestant, "label": label, **steps})
+    return {**base, "algorithm": kept}
+
+
+def _value(data: pl.DataFrame, label: str, experiment: Experiment, grid: Mapping[str, Any]) -> float:
+    """Mean of the last records over the replicates, NaN unless all of them came to the end."""
+    if not data.width:
+        return math.nan
+    own = data.filter(pl.col("algorithm") == label)
+    ends = own.filter(pl.col("round") == experiment.rounds).height
+    if ends < experiment.replicates:
+        return math.nan
+    rounds = own["round"].unique().sort().to_list()[-grid["last"] :]
+    mean = own.filter(pl.col("round").is_in(rounds))[grid["metric"]].mean()
+    return float(mean) if isinstance(mean, int | float) else math.nan
+
+
+def _better(value: float, than: float, metric: str) -> bool:
+    if math.isnan(value):
+        return False
+    return math.isnan(than) or (value > than if "accuracy" in metric else value < than)

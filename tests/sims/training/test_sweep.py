@@ -1,0 +1,85 @@
+"""The search for step sizes, on a stand-in for training whose best pairs are known."""
+
+import math
+from types import SimpleNamespace
+
+import polars as pl
+import pytest
+
+from fltheory.errors import InputError
+from sims.training.sweep import sweep
+
+CONTENT = {
+    "kind": "simulate",
+    "rounds": 10,
+    "replicates": 1,
+    "problem": {"name": "quadratic", "curvature": [1, 2], "centre": [0, 1]},
+    "process": {"name": "bernoulli", "p": 0.5},
+    "algorithm": [
+        {"name": "fedavg", "label": "one", "local_lr": 7, "global_lr": 7},
+        {"name": "fedavg", "label": "two", "local_lr": 7},
+        {"name": "fedlaavg", "local_lr": 7},
+    ],
+    "record": {"what": ["objective"], "every": 10},
+    "sweep": {"local_lr": [0.01, 0.1, 1], "global_lr": [1, 2, 4], "metric": "objective"},
+}
+BEST = {"one": (0.1, 4.0), "two": (1.0, 1.0), "fedlaavg": (0.01, None)}
+
+
+class Runs:
+    """An objective that is least at the best pair of each algorithm; what was asked, in order."""
+
+    def __init__(self, sign=1, ends=True):
+        self.asked, self.sign, self.ends = [], sign, ends
+
+    def __call__(self, experiment):
+        rows = []
+        for contestant in experiment.algorithm:
+            local, eta = contestant.parameters["local_lr"], contestant.parameters.get("global_lr")
+            self.asked.append((contestant.label, local, eta))
+            best_local, best_eta = BEST[contestant.label]
+            value = abs(math.log(local / best_local)) + (0 if eta is None else 0.1 * abs(math.log(eta / best_eta)))
+            for round_ in (0, 10) if self.ends else (0,):
+                rows.append({"algorithm": contestant.label, "replicate": 0, "round": round_, "objective": value})
+        frame = pl.DataFrame(rows).with_columns(pl.col("objective") * self.sign)
+        return SimpleNamespace(key="k", data=lambda: frame.rename({"objective": experiment.record.what[-1]}))
+
+
+def test_local_steps_first_then_global_ones():
+    runs = Runs()
+    points, best = sweep(CONTENT, runs)
+    assert {label: (point.local_lr, point.global_lr) for label, point in best.items()} == BEST
+    assert runs.asked[:9] == [
+        (label, lr, None if label == "fedlaavg" else 1) for lr in (0.01, 0.1, 1) for label in ("one", "two", "fedlaavg")
+    ]
+    assert runs.asked[9:] == [("one", 0.1, 2), ("two", 1, 2), ("one", 0.1, 4), ("two", 1, 4)]
+    assert len(points) == len(runs.asked)
+
+
+def test_the_largest_accuracy_is_best():
+    content = CONTENT | {"sweep": CONTENT["sweep"] | {"metric": "test_accuracy"}}
+    _, best = sweep(content, Runs(sign=-1))
+    assert {label: (point.local_lr, point.global_lr) for label, point in best.items()} == BEST
+
+
+def test_what_does_not_come_to_its_end_is_not_best():
+    points, best = sweep(CONTENT, Runs(ends=False))
+    assert all(math.isnan(point.value) for point in points)
+    assert best["one"].local_lr == 0.01
+
+
+@pytest.mark.parametrize(
+    ("table", "sentence"),
+    [
+        (None, "sweep must be a table"),
+        ({"local_lr": []}, "sweep.local_lr must be a list of positive numbers"),
+        ({"local_lr": [1, -1]}, "sweep.local_lr must be a list of positive numbers"),
+        ({"local_lr": [1], "global_lr": [math.nan]}, "sweep.global_lr must be a list of positive numbers"),
+        ({"local_lr": [1], "metric": "objectiv"}, "did you mean objective"),
+        ({"local_lr": [1], "lst": 1}, "key of sweep must be one of"),
+        ({"local_lr": [1], "last": 0}, "sweep.last must be a whole number"),
+    ],
+)
+def test_a_bad_table_is_one_sentence(table, sentence):
+    with pytest.raises(InputError, match=sentence):
+        sweep(CONTENT | {"sweep": table}, Runs())
