@@ -16,7 +16,7 @@ from analysis.checks.certificates import chain, confirmed, identity, more_than, 
 from analysis.checks.points import drawn, held_at, value_of, witnessed
 from analysis.domains import Choice, Domain, Whole
 from analysis.evidence import Evidence, Tally, conditional
-from analysis.trials import Point, Sides, right_side
+from analysis.trials import Point, Sides, assumed, right_side
 from fltheory.ledger import Claim
 from fltheory.papers import amplified
 from fltheory.papers.amplified import N, P, T, c, d
@@ -93,8 +93,8 @@ def one_interval_or_all(claim: Claim, depth: Depth) -> Evidence:
     one, everyone = Tally(), Tally()
     for length, failure in ((20, F(1, 10)), (10, F(1, 5)), (20, F(1, 100))):
         point = _RUN | {"interval": length, "failure": failure}
-        single, *_ = tail(claim, point, length)
-        where = {"N": 2, "P": length, "c": failure}
+        single, _, met = tail(claim, point, length)
+        where = {"N": 2, "P": length, "c": failure, **assumed(claim, met)}
         one.at_most(single, failure, **where)
         everyone.at_most(1 - (1 - single) ** 20, failure, intervals=20, **where)
     return conditional(

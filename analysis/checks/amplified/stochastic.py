@@ -18,7 +18,7 @@ from analysis.checks.points import drawn, held_at
 from analysis.checks.tools import SLACK
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence, Tally, conditional
-from analysis.trials import Point, Sides, exact_value, right_side, root
+from analysis.trials import Point, Sides, assumed, exact_value, right_side, root
 from fltheory.ledger import Claim
 from fltheory.papers import amplified
 from fltheory.papers.amplified import N, P, absolute_variance, averaged_variance, v2, weight_deviation
@@ -142,7 +142,7 @@ def token_of_two_clients(claim: Claim, depth: Depth) -> Evidence:
         level = exact_value(claim.formulas["level"], constants)
         size = abs(m)
         lags = size * (1 - size**length) / (1 - size) ** 2 / length  # sum over k of min(k, P)/P |m|^k
-        where = {"stay": s, "P": length}
+        where = {"stay": s, "P": length, **assumed(claim, slopes_met((1, -1), constants))}
         printed.at_most(left, level, **where)
         asymptotic.at_most(left, level * (1 + 2 * lags / 4 / long_run), **where)
         if s == F(1, 10) and length > 1:

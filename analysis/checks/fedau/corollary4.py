@@ -16,6 +16,7 @@ from analysis.checks import CheckBook, Depth, mutate, put, times
 from analysis.checks import histories as h
 from analysis.checks.certificates import Fact, identity, nonnegative
 from analysis.checks.fedau.cutoff import cutoff_at
+from analysis.checks.fedau.quadratics import independent
 from analysis.checks.tools import SLACK, at, rational_sample
 from analysis.evidence import Evidence, Tally, algebra, conditional
 from analysis.trials import stated
@@ -78,7 +79,8 @@ def largest_weight_error_of_all_histories(claim: Claim, depth: Depth) -> Evidenc
     stated, restricted = Tally(), Tally()
     for rate in (F(1, 50), F(1, 2), F(8, 9), F(9, 10), F(99, 100), F(999, 1000)):
         for cutoff in (2, 3, 5, math.inf):
-            stated.at_most(_worst([rate], cutoff, rounds), tolerance, p=rate, K=cutoff, rounds=rounds)
+            where = {"p": rate, "K": cutoff, "rounds": rounds, **independent(claim, rate)}
+            stated.at_most(_worst([rate], cutoff, rounds), tolerance, **where)
         if rate >= F(8, 9):
             restricted.at_most(_worst([rate], 1, rounds), tolerance, p=rate, K=1, rounds=rounds)
     nearly_all = [F(1)] * 99 + [F(95, 100)]

@@ -9,6 +9,7 @@ import sympy
 from sympy import Rational, Symbol
 
 from analysis.checks import CheckBook, Depth, mutate, put, times
+from analysis.checks.fedau.quadratics import independent
 from analysis.checks.tools import SLACK
 from analysis.evidence import Evidence, Tally, conditional
 from analysis.trials import stated
@@ -89,7 +90,7 @@ def chosen_cutoff(claim: Claim, depth: Depth) -> Evidence:
         for rate in (1 - 1e-6, 1 - 1e-12)
     )
     at_one = Tally()
-    conditions = stated(claim, {"rounds": 1000, "min_rate": 1 - 1e-12})
+    conditions = stated(claim, {"rounds": 1000, "min_rate": 1 - 1e-12}) | independent(claim, 1 - 1e-12)
     at_one.at_most(hidden, 1.2 * nearer, p_min=1 - 1e-12, T=1000, **conditions)
     return conditional(
         at_one,
@@ -129,7 +130,7 @@ def bias_at_the_chosen_cutoff(claim: Claim, depth: Depth) -> Evidence:
     rate, fixed = 0.02, 50
     floor = (1 - rate) ** (2 * fixed)
     for horizon in (100, 1000, 10_000):
-        conditions = stated(claim, {"rounds": horizon, "min_rate": rate})
+        conditions = stated(claim, {"rounds": horizon, "min_rate": rate}) | independent(claim, rate)
         limit = float(claim.formulas["largest bias"].subs(T, horizon))
         unknown.at_most(floor, limit, p_min=rate, T=horizon, K=fixed, **conditions)
     return conditional(
@@ -164,5 +165,5 @@ def one_logarithm(claim: Claim, depth: Depth) -> Evidence:
         f"The step needs base two, the lemma's order is natural: a factor {ratio:.2f}, the order stays.",
         "T >= 2",
         2,
-        witness={"T": 2, "log_2^2 T": printed, "log^2 T": lemma},
+        witness={"T": 2, "log_2^2 T": printed, "log^2 T": lemma, **stated(claim, {"rounds": 2})},
     )

@@ -14,6 +14,7 @@ from sympy import Rational
 
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times
 from analysis.checks import histories as h
+from analysis.checks.fedau.quadratics import independent
 from analysis.checks.tools import at, rational_sample
 from analysis.evidence import Evidence, Tally, algebra, conditional
 from fltheory.distributions import symbolic as interval_law
@@ -232,7 +233,9 @@ def mean_given_a_sample(claim: Claim, depth: Depth) -> Evidence:
             for time, law in enumerate(h.states(rate, cutoff, rounds)):
                 if time:
                     tally = late if time >= cutoff else early
-                    tally.equal(_mean(time, law, given_sample=True), form, p=rate, K=cutoff, t=time)
+                    tally.equal(
+                        _mean(time, law, given_sample=True), form, p=rate, K=cutoff, t=time, **independent(claim, rate)
+                    )
     return conditional(
         early,
         late,

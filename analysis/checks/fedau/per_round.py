@@ -125,7 +125,7 @@ def variance_given_a_sample(claim: Claim, depth: Depth) -> Evidence:
     given = Tally()
     for rate, cutoff, time in ((F(1, 2), 2, 1), (F(1, 10), 5, 2), (F(9, 10), 3, 2)):
         found = judge(error_given_a_sample, claim, {"rate": rate, "cutoff": cutoff, "round_index": time})
-        given.at_most(found.sides.left, found.sides.right, p=rate, K=cutoff, t=time)
+        given.at_most(found.sides.left, found.sides.right, p=rate, K=cutoff, t=time, **found.sides.facts)
     return conditional(
         given,
         _per_round_errors(claim.bound, depth),

@@ -12,6 +12,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from analysis.trials import assumed
+from fltheory.ledger import Claim
+
 
 @dataclass(frozen=True)
 class Run:
@@ -57,6 +60,11 @@ class Run:
             spread += p * (1 - p) * u * u * (second - 2 * b * mean + b * b) + p * factor * factor * noise
         stay = 1 - drift
         return stay * mean + shift, stay * stay * second + 2 * stay * shift * mean + shift * shift + spread
+
+
+def independent(claim: Claim, rate: Any) -> dict[str, bool]:
+    """Assumption 4 as a witness lists it, where each round is drawn on its own with this probability."""
+    return assumed(claim, {"ass4": bool(0 < rate <= 1)})
 
 
 def cyclic(values: Sequence[Any], count: int) -> list[Any]:

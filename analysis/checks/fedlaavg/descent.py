@@ -14,7 +14,7 @@ from analysis.checks.points import tally_of
 from analysis.checks.tools import rational_sample
 from analysis.domains import Whole
 from analysis.evidence import Evidence, Tally, algebra, conditional
-from analysis.trials import Point, Sides, right_side
+from analysis.trials import Point, Sides, assumed, right_side
 from fltheory.distributions.symbolic import Step
 from fltheory.ledger import Claim
 from fltheory.papers.fedlaavg import iterations as paper
@@ -174,7 +174,8 @@ def third_cross_term(claim: Claim, depth: Depth) -> Evidence:
             e = done.terms(point["rounds"], zero=point["x^(-1)"] == "gradient 0")
             polarised = (e.stale_square + e.stale_mean_square - e.mismatch) / 2
             share = float(claim.formulas["share of errors"])
-            tally.equal(e.third + 1, polarised + share + 1, **{k: v for k, v in point.items() if k != "wish"})
+            where = {k: v for k, v in point.items() if k != "wish"} | assumed(claim, done.met)
+            tally.equal(e.third + 1, polarised + share + 1, **where)
     return conditional(
         stated, rest, "every client has taken part (t > I), and availability does not depend on the samples",
         "algebra and enumeration", "Polarisation is an identity; the errors drop out of the mean once everybody has "
