@@ -1,15 +1,14 @@
-"""FedAMD with a constant anchor probability: Lemmas E.1 to E.3, Theorems 4.8 and 4.11 and their corollaries."""
+"""FedAMD with a constant anchor probability: Lemmas E.1 to E.3, Theorem 4.8 and Corollary 4.9."""
 
 from __future__ import annotations
 
-from sympy import Integer, Max, Min, Rational, Symbol, sqrt
+from sympy import Integer, Rational, Symbol, sqrt
 
 from fltheory.ledger import Bound
 from fltheory.papers.fedamd.setting import (
     A41,
     A42,
     A43,
-    A410,
     AVERAGE,
     A,
     K,
@@ -28,7 +27,6 @@ from fltheory.papers.fedamd.setting import (
     mean_cache_error,
     move_square,
     moving,
-    mu,
     p,
     paper,
     refresh,
@@ -134,7 +132,7 @@ lemE3 = paper.claim(
 # ---- Theorem 4.8 -----------------------------------------------------------------------------------------
 
 
-def _step(factor):
+def step_within(factor):
     return {"probability": p < 1, "product of steps": eta * L * (1 + factor * spread) <= 1}
 
 
@@ -170,7 +168,7 @@ thm48 = paper.claim(
     words="With eta_s eta_l = 1/(KL (1 + 2a)) (or less), a = (M/(Ap)) sqrt(1 - p^A), the average of E|grad F(x_t)|^2 "
     "over t < T is at most 4 (F(x_0) - F_*)/(eta_s eta_l K T (1 - p^A)) + 3 1{b<n} sigma^2/(Mb).",
     assumes=(A41, A42, A43),
-    conditions={**_step(2), **local_step},
+    conditions={**step_within(2), **local_step},
     bound=Bound(
         AVERAGE, _stationarity(4, 3),
         order="T = O((1/(1 - p^A) + M/(Ap sqrt(1 - p^A)))/eps) with b = min(sigma^2/(M eps), n)", unit=GRADIENT**2,
@@ -187,7 +185,7 @@ thm48_proof = paper.claim(
     words="Given (113) and (132) the proof yields the bound with 12 in place of 3, for the step with 2 sqrt(2) "
     "in place of 2.",
     assumes=(A41, A42, A43),
-    conditions={**_step(2 * sqrt(2)), **local_step},
+    conditions={**step_within(2 * sqrt(2)), **local_step},
     bound=Bound(AVERAGE, _stationarity(4, 12), unit=GRADIENT**2),
     uses=("fedamd.lemE1b", "fedamd.lemE3"),
     repaired_by="fedamd.thm48.repaired",
@@ -201,7 +199,7 @@ thm48_repaired = paper.claim(
     "E|grad F(x_t)|^2 is at most 4 (F(x_0) - F_*)/(eta_s eta_l K T (1 - p^A)) + 10.5 1{b<n} sigma^2/(Mb). For b = n a "
     "factor 2.61 in place of sqrt(10) is enough.",
     assumes=(A41, A42, A43),
-    conditions={**_step(sqrt(10)), **local_step},
+    conditions={**step_within(sqrt(10)), **local_step},
     bound=Bound(AVERAGE, _stationarity(4, Rational(21, 2)), unit=GRADIENT**2),
     formulas={"factor for b = n": Rational(261, 100)},
     uses=("fedamd.lemE3.repaired", "fedamd.law.noise", "fedamd.law.staleness"),
@@ -212,7 +210,7 @@ thm48_improved = paper.claim(
     kind="theorem", where="ours", origin="ours",
     words="For K = 1 and b = n the printed step gives 2 (F(x_0) - F_*)/(eta_s eta_l T (1 - p^A)).",
     assumes=(A41,),
-    conditions={**_step(2), "one local step": K <= 1},
+    conditions={**step_within(2), "one local step": K <= 1},
     bound=Bound(AVERAGE + " for b = n", _stationarity(2, 0), unit=GRADIENT**2),
     uses=("fedamd.lemB1.repaired", "fedamd.lemB3", "fedamd.law.noise", "fedamd.law.staleness"),
 )  # fmt: skip
@@ -265,101 +263,4 @@ cor49_repaired = paper.claim(
     ),
     formulas={"probability": best_probability, "printed factor": Integer(3)},
     uses=("fedamd.thm48.repaired",),
-)  # fmt: skip
-
-# ---- Theorem 4.11 and Corollary 4.12: the PL condition ---------------------------------------------------
-
-eq170 = paper.claim(
-    "eq170", "(170): step conditions of Theorem E.5",
-    kind="equation", where="(168) to (171)",
-    words="With 8/mu times the error of E g_t added, (113) and (168) give (170) exactly where "
-    "eta <= Ap/(M mu (1-p^A)), and the squared moves may be dropped exactly where eta <= 1/(L (1 + 16ML/(mu Ap))).",
-    conditions={
-        "cache": eta <= refresh / (mu * moving),
-        "move": eta <= 1 / (L * (1 + 16 * L / (mu * refresh))),
-    },
-    formulas={
-        "room for the cache": 8 / mu * refresh - 4 * eta * moving - 8 / mu * (mu * eta * moving / 2),
-        "room for the move": 1 / (2 * eta) - L / 2 - 8 / mu * L**2 / refresh,
-    },
-)  # fmt: skip
-
-LAST = "E F(x_T) - F_*"
-
-
-def _linear_rate(noise_factor):
-    return (1 - mu * eta * moving / 2) ** T * gap + noise_factor * anchor_noise / mu
-
-
-thm411 = paper.claim(
-    "thm411", "Constant probability under the PL condition",
-    kind="theorem", where="Theorem 4.11; Theorem E.5, (174)",
-    words="With eta_s eta_l K at most the smaller of Ap/(M mu (1 - p^A)) and 1/(L (1 + 16ML/(mu Ap))), E F(x_T) - F_* "
-    "is at most (1 - mu eta_s eta_l K (1 - p^A)/2)^T (F(x_0) - F_*) + (6/mu) 1{b<n} sigma^2/(Mb).",
-    assumes=(A41, A42, A43, A410),
-    conditions={
-        "probability": p < 1,
-        "product of steps: cache": eta * mu * moving <= refresh,
-        "product of steps: move": eta * L * (1 + 16 * L / (mu * refresh)) <= 1,
-        **local_step,
-    },
-    bound=Bound(
-        LAST, _linear_rate(6),
-        order="T = O(1/(mu (1-p^A)) (1 + M/(mu Ap) + M mu (1-p^A)/(Ap)) log(1/eps))", unit=LOSS,
-    ),
-    uses=(
-        "fedamd.A41", "fedamd.A42", "fedamd.A43", "fedamd.A410", "fedamd.eq170", "fedamd.lemE3.repaired",
-        "fedamd.law.noise", "fedamd.law.staleness",
-    ),
-    gap="The printed proof uses (113) and (132) with two meanings of E g_t; through the staleness of the caches the "
-    "statement holds as it stands, with caches started by all clients.",
-)  # fmt: skip
-
-thm411_improved = paper.claim(
-    "thm411.improved", "PL rate O(kappa M/A) instead of O(kappa^2 M/A)",
-    kind="theorem", where="ours", origin="ours",
-    words="The bound of Theorem 4.11 holds for eta_s eta_l <= 1/(KL (1 + 2 sqrt(5) (M/(Ap)) sqrt(1 - p^A))), which "
-    "does not shrink with mu/L.",
-    assumes=(A41, A42, A43, A410),
-    conditions={**_step(2 * sqrt(5)), "curvature": mu <= L, **local_step},
-    bound=Bound(LAST, _linear_rate(6), order="T = O((kappa/(1-p^A)) (1 + M/(Ap)) log(1/eps))", unit=LOSS),
-    uses=("fedamd.lemE3.repaired", "fedamd.law.noise", "fedamd.law.staleness", "fedamd.A410"),
-)  # fmt: skip
-
-
-def tuned_probability(square):
-    """Corollary 4.12's probability with `square` for mu^2."""
-    ratio = (A + 1) / (2 * square)
-    return (1 + ratio - sqrt(ratio**2 + A / square)) ** (1 / A) / c
-
-
-_probability412 = tuned_probability(mu**2)
-_eta412 = Min(A / (2 * M * mu * c), 1 / (L * (1 + 32 * M * c / (mu * A))))
-no_move_power = Symbol("no_move_power", positive=True)  # z = p^A
-inverse_square = Symbol("inverse_square", positive=True)  # 1/mu^2
-cor412 = paper.claim(
-    "cor412", "PL rate with tuned probability",
-    kind="corollary", where="Corollary 4.12",
-    words="With p = (1/c)(1 + (A+1)/(2mu^2) - sqrt(((A+1)/(2mu^2))^2 + A/mu^2))^(1/A), c >= 1, "
-    "eta_l = 1/(2 sqrt(6) KL) and eta_s = min(sqrt(6) AL/(M mu c), 2 sqrt(6)/(1 + 32Mc/(mu A))) the bound of Theorem "
-    "4.11 holds: T = O((1/mu + M/(mu^2 A) + M/A) log(1/eps)).",
-    assumes=(A41, A42, A43, A410),
-    conditions={"thinning": c >= 1, "local steps": Max(1, 2 * L_sigma**2 / (b_small * L**2)) <= K},
-    bound=Bound(
-        LAST,
-        (1 - mu * _eta412 * (1 - _probability412**A) / 2) ** T * gap + 6 * anchor_noise / mu,
-        order="T = O((1/mu + M/(mu^2 A) + M/A) log(1/eps))", unit=LOSS,
-    ),
-    formulas={
-        "probability": _probability412,
-        "local step": 1 / (2 * sqrt(6) * K * L),
-        "global step": Min(sqrt(6) * A * L / (M * mu * c), 2 * sqrt(6) / (1 + 32 * M * c / (mu * A))),
-        "rounds to minimise": inverse_square / (probability * (1 - probability**A)) + 1 / probability,
-        "power of the minimiser": 1 + inverse_square * (A + 1) / 2
-        - sqrt((inverse_square * (A + 1) / 2) ** 2 + A * inverse_square),
-    },
-    uses=("fedamd.thm411",),
-    repaired_by="fedamd.thm411.improved",
-    gap="Theorem 4.11 has 16ML/(mu Ap), the corollary 32Mc/(mu A) without L; the paper treats L as a constant, and for "
-    "L = 1 its step is one that Theorem 4.11 admits.",
 )  # fmt: skip
