@@ -79,20 +79,25 @@ def _bar(experiment: Experiment) -> Iterator[Progress]:
     total = experiment.rounds * experiment.replicates * len(labels)
     done: dict[str, int] = {}
     began = time.monotonic()
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("training", total=total, speed="", latest="")
+    bar = Bar(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task("training", total=total, speed="", latest="")
 
-        def tell(name: str, rounds: int, latest: dict[str, float]) -> None:
-            algorithm, replicate = name.split("-")
-            done[name] = rounds
-            shown = next((f"{key} {latest[key]:.4g}" for key in SHOWN if key in latest), "")
-            speed = sum(done.values()) / max(time.monotonic() - began, 1e-9)
-            bar.update(
-                task,
-                completed=sum(done.values()),
-                description=f"{labels[int(algorithm)]}, replicate {replicate}",
-                speed=f"{speed:.0f} rounds/s",
-                latest=shown,
-            )
+    def tell(name: str, rounds: int, latest: dict[str, float]) -> None:
+        bar.start()  # not before: a run that is refused prints one line
+        algorithm, replicate = name.split("-")
+        done[name] = rounds
+        shown = next((f"{key} {latest[key]:.4g}" for key in SHOWN if key in latest), "")
+        speed = sum(done.values()) / max(time.monotonic() - began, 1e-9)
+        bar.update(
+            task,
+            completed=sum(done.values()),
+            description=f"{labels[int(algorithm)]}, replicate {replicate}",
+            speed=f"{speed:.0f} rounds/s",
+            latest=shown,
+        )
 
+    try:
         yield tell
+    finally:
+        if done:
+            bar.stop()

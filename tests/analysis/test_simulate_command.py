@@ -31,7 +31,8 @@ from sims.montecarlo import replicates
 from sims.montecarlo.simulate import simulate
 from sims.store import Run
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "experiments").rglob("*.toml"))
+FILES = sorted((Path(__file__).parents[2] / "experiments").rglob("*.toml"))
+EXAMPLES = [file for file in FILES if 'kind = "simulate"' in file.read_text()]
 
 FILE = """
 kind = "simulate"

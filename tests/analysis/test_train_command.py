@@ -1,0 +1,119 @@
+"""`fltheory train` and `fltheory sweep`, from the file to what is printed; on digits, which come with scikit-learn."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from analysis.cli import main
+from analysis.train_command import sweep_file, train_file
+from fltheory.errors import InputError
+from sims import store as stored
+
+pytest.importorskip("torch", reason="needs the training extra")
+pytest.importorskip("sklearn", reason="needs the training extra")
+pytestmark = pytest.mark.torch
+
+FILE = """
+kind = "train"
+rounds = 400
+replicates = 2
+problem = { name = "training", data = "digits", model = "logistic", partition = { name = "iid", n_clients = 10 } }
+process = { name = "bernoulli", p = 0.5 }
+record = { what = ["train_loss", "test_accuracy"], every = 20 }
+[[algorithm]]
+name = "fedavg"
+local_lr = 0.1
+[[algorithm]]
+name = "fedlaavg"
+local_lr = 0.1
+[scale.smoke]
+rounds = 4
+replicates = 1
+record = { every = 2 }
+[sweep]
+local_lr = [0.01, 0.1]
+global_lr = [1, 2]
+metric = "test_accuracy"
+"""
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "e.toml").write_text(FILE)
+    return tmp_path / "e.toml"
+
+
+def test_train_prints_what_each_algorithm_came_to(file, capsys):
+    text = train_file(file, scale="smoke", changes={}, store="s")
+    assert "complete" in text
+    assert "fedlaavg   test_accuracy" in text
+    told = capsys.readouterr().err
+    assert "fedavg needs about" in told
+    assert "of it for evaluation" in told
+    found = json.loads(train_file(file, scale="smoke", changes={}, store="s", as_json=True))
+    assert found["experiment"]["kind"] == "train"
+    assert {row["algorithm"] for row in found["last"]} == {"fedavg", "fedlaavg"}
+
+
+def test_another_engine_is_another_run_with_the_same_numbers(file):
+    """To rounding in single precision."""
+    runs = []
+    for engine in ("layered", "sequential"):
+        train_file(file, scale="smoke", changes={"engine": engine, "precision": "float64"}, store=engine)
+        runs.append(stored.runs(engine)[0])
+    assert runs[0].key != runs[1].key
+    one, two = (run.data()["train_loss"].to_list() for run in runs)
+    assert one == pytest.approx(two, rel=1e-12)
+
+
+def test_sweep_marks_the_best_pair_and_finds_what_is_there(file):
+    text = sweep_file(file, scale="smoke", changes={}, store="s")
+    assert text.count(" best") == 2
+    assert len(text.splitlines()) == 1 + 2 * 2 + 1
+    before = sorted(run.folder.stat().st_mtime_ns for run in stored.runs("s"))
+    found = json.loads(sweep_file(file, scale="smoke", changes={}, store="s", as_json=True))
+    assert set(found["best"]) == {"fedavg", "fedlaavg"}
+    assert found["best"]["fedlaavg"]["global_lr"] is None
+    assert sorted(run.folder.stat().st_mtime_ns for run in stored.runs("s")) == before
+
+
+def test_a_run_that_is_killed_goes_on_with_the_same_bits(file):
+    """Killed after its first checkpoint, by the clock of its files."""
+    script = "import sys; from analysis.cli import main; sys.argv[0] = 'fltheory'; main()"
+    command = [sys.executable, "-c", script, "train", "e.toml", "--store", "killed"]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    deadline = time.monotonic() + 120
+    while not list(file.parent.glob("killed/*/runs/*.checkpoint.npz")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.killpg(running.pid, signal.SIGKILL)
+    running.wait()
+    (partial,) = stored.runs("killed")
+    assert partial.status == "partial"
+    train_file(file, changes={}, store="killed")
+    train_file(file, changes={}, store="whole")
+    assert stored.runs("killed")[0].sha256 == stored.runs("whole")[0].sha256
+
+
+def test_bad_options_are_one_sentence(file, capsys, monkeypatch):
+    for arguments, sentence in (
+        (["--scale", "laptop"], "scale must be one of smoke"),
+        (["--device", "cuda"], "device must be one that is there"),
+        (["--engine", "vmpa"], "did you mean vmap"),
+        (["--workers", "100000"], "workers must be at most"),
+    ):
+        monkeypatch.setattr(sys, "argv", ["fltheory", "train", "e.toml", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        assert stop.value.code == 2
+        message = capsys.readouterr().err
+        assert sentence in message
+        assert message.count("\n") == 1
+    (file.parent / "plain.toml").write_text(FILE.partition("[sweep]")[0])
+    with pytest.raises(InputError, match="sweep must be a table"):
+        sweep_file(file.parent / "plain.toml", scale="smoke", changes={})
