@@ -71,7 +71,7 @@ LARGER = mutate("amplification", "times sqrt(S)", lambda e: e / rho)
 
 
 @checks(
-    amplified.cor32,
+    amplified.cor32_attained,
     mutants=[put("bound", rho, rho**2), put("bound", I, 1), put("bound", 4 * L * P * gap, 4 * L * gap),
              put("bound", T, T**2), mutate("amplification", "times T^(1/4)", lambda e: e * T ** F(1, 4)),
              mutate("amplification", "a cap that does not grow", lambda e: e.subs(T, 10**4))],
@@ -96,17 +96,16 @@ def slopes_with_and_without_noise(claim: Claim, depth: Depth) -> Evidence:
     mutants=[put("bound", rho, rho**2), put("bound", I, 1), put("bound", T, T**2),
              times("amplification", P), LARGER],
 )  # fmt: skip
-@checks(
-    amplified.cor33_repaired,
-    mutants=[put("bound", rho, rho**2), put("bound", I, 1), put("bound", T, T**2), times("amplification", P), LARGER],
-)
 def slopes_at_a_step_free_of_noise(claim: Claim, depth: Depth) -> Evidence:
     """The same with eta free of sigma."""
     assert claim.bound is not None
     return rates(claim, _leading(claim, claim.bound.rhs, depth), domain=f"{DOMAIN}; starts of intervals")
 
 
-@checks(amplified.linspeed, mutants=[put("rate", S, S**2), put("rate", I, 1), put("rate", T, T**2), put("rate", S, N)])
+@checks(
+    amplified.linspeed_attained,
+    mutants=[put("rate", S, S**2), put("rate", I, 1), put("rate", T, T**2), put("rate", S, N)],
+)
 def linear_speedup(claim: Claim, depth: Depth) -> Evidence:
     """sigma/sqrt(S I T) against errors at the step sizes of Corollary 3.2."""
     lines = [
@@ -119,7 +118,6 @@ def linear_speedup(claim: Claim, depth: Depth) -> Evidence:
 @checks(
     amplified.cor48, mutants=[put("bound", T, T**2), put("bound", I, 1), put("bound", N, N**2), put("bound", rho, 1)]
 )
-@checks(amplified.cor48_repaired, mutants=[put("bound", T, T**2), put("bound", I, 1), put("bound", rho, 1)])
 def orders_of_random_participation(claim: Claim, depth: Depth) -> Evidence:
     """The explicit bound alone: T, I, S, and N in the term of the heterogeneity."""
     assert claim.bound is not None

@@ -137,7 +137,6 @@ _WRONG = [
 
 
 @checks(fast.cor3, mutants=_WRONG)
-@checks(fast.cor3_repaired, mutants=_WRONG)
 def terms_at_the_logarithmic_step(claim: Claim, depth: Depth) -> Evidence:
     """Noise, drawing of clients and arbitrary rounds, each alone; mu = L = 1."""
     f, last = claim.formulas, {"quick": 5, "default": 7, "deep": 9}[depth]

@@ -108,11 +108,11 @@ def _settings(claim: Claim) -> tuple[Any, Any]:
 
 
 @checks(
-    fedamd.cor45_repaired,
+    fedamd.cor45_attained,
     mutants=[put("bound", tau, 1), put("bound", M, 1), put("bound", T, T**2), put("bound", tau, tau**2)],
 )
 @checks(
-    fedamd.cor45_repaired_b,
+    fedamd.cor45_attained_b,
     mutants=[put("bound", tau, 1), put("bound", M, 1), put("bound", T, T**2), put("bound", K, K**2)],
 )
 def slopes_with_a_period(claim: Claim, depth: Depth) -> Evidence:

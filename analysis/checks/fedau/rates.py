@@ -63,7 +63,7 @@ SUBSETS = "N clients at (x -+ d)^2/2, each with probability S/N and weight N/S, 
 
 
 @checks(
-    fedau.A3,
+    fedau.A3_attained,
     mutants=[put("leading order", cohort_size, N), put("leading order", T, T**2), put("leading order", cohort_size, 1)],
 )
 def linear_speedup_with_known_rates(claim: Claim, depth: Depth) -> Evidence:

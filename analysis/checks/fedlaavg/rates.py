@@ -15,7 +15,7 @@ from analysis.checks.points import value_of
 from analysis.checks.slopes import Rate, Run, average_square, powers, rates
 from analysis.evidence import Evidence
 from fltheory.ledger import Claim
-from fltheory.papers.fedlaavg import by_rounds, example1, iterations
+from fltheory.papers.fedlaavg import attained, by_rounds, iterations
 from fltheory.papers.fedlaavg.letters import C, E, N, R, T, beta
 from sims.algorithms.fedlaavg import Hyper, fedlaavg
 from sims.exact import Engine, Setting
@@ -150,7 +150,7 @@ def linear_speedup_of_full_participation(claim: Claim, depth: Depth) -> Evidence
 
 
 @checks(
-    example1.thm2_final,
+    attained.thm2_attained,
     mutants=[put("bound", T, T**2), times("step", T ** F(-1, 4)), times("bound", F(1, 4))],
 )
 def slope_on_example_1(claim: Claim, depth: Depth) -> Evidence:

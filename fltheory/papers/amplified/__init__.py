@@ -9,6 +9,7 @@ The proof of Theorem 3.1 stands in the supplement, so the explicit constants her
 printed sketch; the published order stands beside each bound.
 """
 
+from fltheory.papers.amplified.attained import *  # noqa: F403
 from fltheory.papers.amplified.bounds import *  # noqa: F403
 from fltheory.papers.amplified.participation import *  # noqa: F403
 from fltheory.papers.amplified.rates import *  # noqa: F403

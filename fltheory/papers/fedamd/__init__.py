@@ -9,6 +9,7 @@ and remarks.
 Constants are explicit, recovered from the printed proofs; the published order stands beside each bound.
 """
 
+from fltheory.papers.fedamd.attained import *  # noqa: F403
 from fltheory.papers.fedamd.caches import *  # noqa: F403
 from fltheory.papers.fedamd.constant import *  # noqa: F403
 from fltheory.papers.fedamd.experiments import *  # noqa: F403

@@ -7,6 +7,7 @@ the convergence theorems, `limits` where runs settle, `experiments` stated numbe
 Constants are explicit, recovered from the printed proofs; the published order stands beside each bound.
 """
 
+from fltheory.papers.fedau.attained import *  # noqa: F403
 from fltheory.papers.fedau.descent import *  # noqa: F403
 from fltheory.papers.fedau.experiments import *  # noqa: F403
 from fltheory.papers.fedau.limits import *  # noqa: F403
