@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,11 @@ from sims.algorithms.protocol import State
 from sims.arrays import Array, array_namespace
 from sims.costs import Costs
 from sims.problems.base import Problem, full_gradient
+from sims.training.estimates import ESTIMATES, Survey, Trace, survey
 
 FloatArray = npt.NDArray[np.float64]
+
+TRACE = "trace."  # in a checkpoint, before the names of what is followed
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,7 @@ class Moment:
     last           (R, N) the latest round before in which each client took part, -1 if there is none
     rates          (N,) exact participation rates, None where nobody knows them
     costs          what the rounds before have cost
+    trace          all rounds before, where a metric needs them
     """
 
     problem: Problem
@@ -39,6 +44,12 @@ class Moment:
     last: npt.NDArray[np.int64]
     rates: FloatArray | None
     costs: Costs
+    trace: Trace | None = None
+
+    @cached_property
+    def survey(self) -> Survey:
+        """The gradients of all clients at the model, for all metrics that look at them."""
+        return survey(self)
 
 
 @dataclass(frozen=True)
@@ -49,12 +60,16 @@ class Metric:
     compute      of a moment, (R,) or (R, d)
     of_a_round   it describes a round and not just the state, so there is none after the last round
     trains       it is there for training alone (`sims.training.task.Evaluation`)
+    follows      it needs all rounds before (`Moment.trace`), recorded or not
+    needs_rates  it needs exact participation rates
     """
 
     about: str
     compute: Callable[[Moment], Array]
     of_a_round: bool = False
     trains: bool = False
+    follows: bool = False
+    needs_rates: bool = False
 
 
 def _objective(now: Moment) -> Array:
@@ -62,6 +77,8 @@ def _objective(now: Moment) -> Array:
 
 
 def _squared_gradient(now: Moment) -> Array:
+    if hasattr(now.problem, "evaluation"):  # of training, too large for all clients' gradients at once
+        return now.survey.mean_square
     gradient = full_gradient(now.problem, now.state.linear["x"])
     return array_namespace(gradient).sum(gradient * gradient, axis=-1)
 
@@ -113,7 +130,7 @@ METRICS: Mapping[str, Metric] = {
     "cohort_size": Metric(
         "number of participating clients", lambda now: now.participated.sum(axis=-1), of_a_round=True
     ),
-    "weight_error": Metric("(1/N) sum_n (p_n w_n - 1)^2", _weight_error, of_a_round=True),
+    "weight_error": Metric("(1/N) sum_n (p_n w_n - 1)^2", _weight_error, of_a_round=True, needs_rates=True),
     "staleness": Metric(
         "mean over clients of the rounds since they last took part", lambda now: (now.round - now.last).mean(axis=-1)
     ),
@@ -127,6 +144,16 @@ METRICS: Mapping[str, Metric] = {
         "gradients of single samples that the clients computed so far", lambda now: now.costs.samples(now.problem)
     ),
     "vectors_sent": Metric("parameter vectors sent to and from clients so far", lambda now: now.costs.vectors()),
+    **{
+        name: Metric(
+            f"{one.about} ({one.kind})",
+            one.compute,
+            one.of_a_round,
+            follows=one.follows,
+            needs_rates=one.needs_rates,
+        )
+        for name, one in ESTIMATES.items()
+    },
 }
 
 
@@ -137,13 +164,13 @@ def check_metrics(what: tuple[str, ...], problem: Problem, rates: FloatArray | N
             raise InputError("record.what", name, f"one of {', '.join(METRICS)}")
         if METRICS[name].trains and not hasattr(problem, "evaluation"):
             raise InputError("record.what", name, "something else: it is for training")
+        if METRICS[name].needs_rates and rates is None:
+            raise InputError("record.what", name, "something else: participation rates are not known here")
     minimum, minimiser = problem.constants.minimum, problem.constants.minimiser
     if "objective_gap" in what and (minimum is None or not math.isfinite(minimum)):
         raise InputError("record.what", "objective_gap", "something else: this problem has no known minimum")
     if "squared_distance" in what and minimiser is None:
         raise InputError("record.what", "squared_distance", "something else: this problem has no known minimiser")
-    if "weight_error" in what and rates is None:
-        raise InputError("record.what", "weight_error", "something else: participation rates are not known here")
 
 
 def recorded(rounds: int, every: int) -> int:
@@ -155,7 +182,8 @@ class Record:
     """Metrics at rounds 0, every, 2 every, ... and after the last one.
 
     A moment of round t shows the model x_t before the round moves it and the weights that the round uses. Metrics
-    of a round are NaN after the last one, and the weight error where there are no weights.
+    of a round are NaN after the last one, and the weight error where there are no weights. Where a metric needs all
+    rounds, `take` wants to see every one of them, and keeps those it has to.
     """
 
     def __init__(self, what: tuple[str, ...], every: int, rounds: int) -> None:
@@ -164,13 +192,28 @@ class Record:
         self.size = recorded(self.last_round, self.every)
         self._taken: int = 0
         self._values: dict[str, FloatArray] = {}
+        self._trace = Trace() if any(name in METRICS and METRICS[name].follows for name in what) else None
 
     def due(self, round: int) -> bool:
-        """Whether this round is to be recorded."""
+        """Whether this round is to be recorded, or at least seen."""
+        return self._keeps(round) or (self._trace is not None and round < self.last_round)
+
+    def _keeps(self, round: int) -> bool:
         return self._taken < self.size and min(self._taken * self.every, self.last_round) == round
 
     def take(self, now: Moment) -> None:
-        """Record a moment; the rounds must come in their order."""
+        """Record a moment, if it is to be; the rounds must come in their order."""
+        if self._trace is None:
+            self._keep(now)
+            return
+        keeps = self._keeps(now.round)
+        self._trace.begin(now, keeps)
+        if keeps:
+            self._keep(replace(now, trace=self._trace))
+        if now.round < self.last_round:
+            self._trace.add(now)
+
+    def _keep(self, now: Moment) -> None:
         last = now.round == self.last_round
         for name in self.what:
             metric = METRICS[name]
@@ -199,7 +242,9 @@ class Record:
 
     def state_dict(self) -> dict[str, npt.NDArray[Any]]:
         """All that was recorded."""
-        return {name: values[: self._taken] for name, values in self._values.items()}
+        kept: dict[str, npt.NDArray[Any]] = {name: values[: self._taken] for name, values in self._values.items()}
+        trace = self._trace.state_dict() if self._trace is not None else {}
+        return kept | {f"{TRACE}{name}": array for name, array in trace.items()}
 
     def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]], taken: int) -> None:
         """Continue from there."""
@@ -209,6 +254,9 @@ class Record:
             if name in state:
                 self._values[name] = np.full((self.size, *state[name].shape[1:]), np.nan)
                 self._values[name][:taken] = state[name]
+        if self._trace is not None:
+            trace = {name.removeprefix(TRACE): array for name, array in state.items() if name.startswith(TRACE)}
+            self._trace.load_state_dict(trace)
 
 
 def on_host(array: Array) -> npt.NDArray[Any]:
