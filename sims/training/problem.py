@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from fltheory.errors import InputError, count, one_of
 from fltheory.streams import stream
@@ -49,7 +50,8 @@ def training(
 
     data            name of a data set in the cache, or a table with its options
     model           name of a model, or a table with its parameters; what the data determine need not be given
-    partition       name of a scheme with its parameters, but for the seed
+    partition       name of a scheme with its parameters, but for the seed; of the natural clients of the data all, or
+                    n_groups drawn at random, of `least` samples or more
     train_samples, test_samples   use so many, drawn without replacement; None for all
     data_hash       the hash that the data must have
     seed            of the partition, the model's first parameters, and the samples that are used; in an experiment
@@ -75,22 +77,26 @@ def training(
     if data_hash is not None and labelled.hash != data_hash:
         raise InputError(f"hash of {name}", labelled.hash, f"{data_hash}, that of the data which the experiment names")
     arrays = _arrays(name, tuple(sorted(options.items())), precision, device)
-    chosen = _chosen("train_samples", train_samples, len(labelled.train_labels), seed)
-    tested = _chosen("test_samples", test_samples, len(labelled.test_labels), seed)
-    labels = np.asarray(labelled.train_labels)[chosen]
-    groups = None if labelled.groups is None else np.asarray(labelled.groups)[chosen]
     scheme, parameters = _named("partition", partition)
+    there = {"train": np.arange(len(labelled.train_labels)), "test": np.arange(len(labelled.test_labels))}
     if scheme != "natural":
         parameters = {"seed": seed, **parameters}
+    elif "n_groups" in parameters:
+        drawn = {name: parameters.pop(name) for name in ("n_groups", "least") if name in parameters}
+        there = _of_groups(labelled, labelled.only_groups(seed=seed, **drawn).group_names)
+    chosen = _chosen("train_samples", train_samples, there["train"], seed)
+    tested = _chosen("test_samples", test_samples, there["test"], seed)
+    labels = np.asarray(labelled.train_labels)[chosen]
+    groups = None if labelled.groups is None else np.asarray(labelled.groups)[chosen]
     parts = split(scheme, labels, groups=groups, **parameters)
     model_name, given = _named("model", model)
     module = models.make(model_name, seed=seed, **_implied(model_name, given, labelled)).to(getattr(torch, precision))
     return Task(
         module,
-        arrays["train_inputs"][chosen],
-        arrays["train_labels"][chosen],
+        _of(arrays["train_inputs"], chosen),
+        _of(arrays["train_labels"], chosen),
         parts.clients,
-        test=(arrays["test_inputs"][tested], arrays["test_labels"][tested]),
+        test=(_of(arrays["test_inputs"], tested), _of(arrays["test_labels"], tested)),
         partition=parts,
         batch=batch,
         replacement=replacement,
@@ -133,13 +139,21 @@ def _arrays(name: str, options: tuple[tuple[str, Any], ...], precision: str, dev
             tokens = inputs.dtype.kind in "iu"
             found[f"{part}_inputs"] = torch.from_numpy(np.array(inputs)).to(device, torch.int64 if tokens else kind)
             continue
-        images = torch.from_numpy(np.array(inputs)).to(device).permute(0, 3, 1, 2).contiguous().to(kind) / 255
         if part == "train":
-            std, mean = torch.std_mean(images.to(torch.float64), dim=(0, 2, 3), correction=0)
-            found |= {"mean": mean.tolist(), "std": std.clamp(min=1e-8).tolist()}
+            found |= _moments(inputs)
+        images = torch.from_numpy(np.array(inputs)).to(device).permute(0, 3, 1, 2).to(kind).contiguous()
         shift, scale = (torch.tensor(found[of], dtype=kind, device=device)[:, None, None] for of in ("mean", "std"))
-        found[f"{part}_inputs"] = (images - shift) / scale
+        found[f"{part}_inputs"] = images.div_(255).sub_(shift).div_(scale)
     return found
+
+
+def _moments(images: npt.NDArray[np.uint8]) -> dict[str, list[float]]:
+    """Mean and standard deviation of each channel of images (n, h, w, C), levels counted as fractions of 255."""
+    levels = np.arange(256) / 255
+    shares = [np.bincount(images[..., c].ravel(), minlength=256) / images[..., 0].size for c in range(images.shape[3])]
+    means = [float(share @ levels) for share in shares]
+    variances = [float(share @ (levels - mean) ** 2) for share, mean in zip(shares, means, strict=True)]
+    return {"mean": means, "std": [max(variance, 1e-16) ** 0.5 for variance in variances]}
 
 
 def _implied(name: str, given: Mapping[str, Any], labelled: LabelledData) -> dict[str, Any]:
@@ -156,7 +170,7 @@ def _implied(name: str, given: Mapping[str, Any], labelled: LabelledData) -> dic
     if len(shape) == 3:
         implied |= {"size": shape[0], "channels": shape[2]}
     if labelled.vocabulary is None:
-        implied["d"] = int(np.prod(shape))
+        implied["d"] = implied["inputs"] = int(np.prod(shape))
     else:
         implied["vocabulary"] = len(labelled.vocabulary)
         if "vectors" in wanted:
@@ -172,10 +186,22 @@ def _named(what: str, given: Any) -> tuple[str, dict[str, Any]]:
     return table["name"], {key: value for key, value in table.items() if key != "name"}
 
 
-def _chosen(what: str, wanted: int | None, there: int, seed: int) -> Any:
-    """Which samples are used: indices in order, or all of them."""
+def _of_groups(labelled: LabelledData, names: tuple[str, ...]) -> dict[str, Any]:
+    """The samples of these groups, for training and for testing."""
+    kept = [number for number, name in enumerate(labelled.group_names) if name in set(names)]
+    groups: dict[str, Any] = {"train": labelled.groups, "test": labelled.test_groups}
+    return {part: np.flatnonzero(np.isin(of_samples, kept)) for part, of_samples in groups.items()}
+
+
+def _chosen(what: str, wanted: int | None, there: Any, seed: int) -> Any:
+    """The samples that are used, of those that are there (n,), in order."""
     if wanted is None:
-        return slice(None)
-    if count(what, wanted) > there:
-        raise InputError(what, wanted, f"at most {there}, the number of samples")
-    return np.sort(stream(seed, f"training.{what}").permutation(there)[:wanted])
+        return there
+    if count(what, wanted) > len(there):
+        raise InputError(what, wanted, f"at most {len(there)}, the number of samples")
+    return there[np.sort(stream(seed, f"training.{what}").permutation(len(there))[:wanted])]
+
+
+def _of(array: Any, chosen: Any) -> Any:
+    """The chosen rows; the array itself, not a copy, if these are all."""
+    return array if len(chosen) == len(array) else array[chosen]

@@ -233,3 +233,11 @@ def test_evaluations_are_what_they_say(whole):
     data = whole.data()
     last = data.filter((data["algorithm"] == "fedavg") & (data["replicate"] == 1) & (data["round"] == 6))
     assert last["test_accuracy"].item() == pytest.approx(float(found.test_accuracy[0]))
+
+
+def test_images_are_normalised_over_the_training_images():
+    task = One(parse(CONTENT).canonical, 0, 0).simulation().setup.problem
+    assert task.inputs.shape == (1438, 1, 8, 8)
+    assert float(task.inputs.double().mean()) == pytest.approx(0, abs=1e-6)
+    assert float(task.inputs.double().std(correction=0)) == pytest.approx(1, abs=1e-6)
+    assert float(task.test[0].double().mean()) != pytest.approx(0, abs=1e-6)

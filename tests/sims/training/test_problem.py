@@ -1,0 +1,72 @@
+"""Natural clients and what the data say about a model, on a small made text data set."""
+
+import numpy as np
+import pytest
+
+from fltheory.errors import InputError
+from sims.data import LabelledData
+from sims.training import problem
+
+pytest.importorskip("torch", reason="needs the training extra")
+pytestmark = pytest.mark.torch
+
+GROUPS = np.repeat([0, 1, 2, 3], [5, 3, 1, 6])
+
+
+@pytest.fixture(autouse=True)
+def made(monkeypatch):
+    rng = np.random.default_rng(0)
+    data = LabelledData(
+        rng.integers(0, 9, (15, 4)),
+        rng.integers(0, 9, 15),
+        rng.integers(0, 9, (8, 4)),
+        rng.integers(0, 9, 8),
+        name="made",
+        source="here",
+        licence="none",
+        hash="h",
+        classes=tuple("abcdefghi"),
+        vocabulary=tuple("abcdefghi"),
+        groups=GROUPS,
+        test_groups=np.array([0, 1, 1, 2, 3, 3, 3, 3]),
+        group_names=("Ann", "Bob", "Cid", "Dot"),
+    )
+    monkeypatch.setattr(problem, "loaded", lambda name, **options: data)
+    problem._arrays.cache_clear()
+    yield data
+    problem._arrays.cache_clear()
+
+
+def task(partition, **options):
+    return problem.training("made", {"name": "fast-char-lstm", "hidden": 4}, partition, batch=2, seed=1, **options)
+
+
+def test_each_group_is_a_client(made):
+    one = task("natural")
+    assert one.sampler.sizes.tolist() == [5, 3, 1, 6]
+    assert one.inputs.numpy().tolist() == made.train_inputs.tolist()
+    assert one.module(one.inputs).shape == (15, 9)
+
+
+def test_some_of_the_groups_with_their_test_samples():
+    one = task({"name": "natural", "n_groups": 2, "least": 5})
+    assert one.sampler.sizes.tolist() == [5, 6]
+    assert len(one.test[1]) == 1 + 4
+
+
+def test_some_samples_only(made):
+    one = task({"name": "iid", "n_clients": 3}, train_samples=7, test_samples=2)
+    assert (one.sampler.sizes.sum(), len(one.test[0])) == (7, 2)
+    rows = made.train_inputs.tolist()
+    assert all(row in rows for row in one.inputs.tolist())
+
+
+def test_bad_parts_are_one_sentence():
+    with pytest.raises(InputError, match="n_groups must be at most 2"):
+        task({"name": "natural", "n_groups": 3, "least": 5})
+    with pytest.raises(InputError, match="train_samples must be at most 11"):
+        task({"name": "natural", "n_groups": 2, "least": 5}, train_samples=12)
+    with pytest.raises(InputError, match="precision must be one of float32, float64"):
+        task("natural", precision="float16")
+    with pytest.raises(InputError, match="partition must be a name"):
+        task(7)
