@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import sys
@@ -29,7 +30,7 @@ app.add_typer(data_app, name="data")
 results_app = typer.Typer(help="Results of simulations: list, show, export, compare.", no_args_is_help=True)
 app.add_typer(results_app, name="results")
 
-DONE, DIFFERS, BAD_INPUT = 0, 1, 2
+DONE, DIFFERS, BAD_INPUT, CLOSED_PIPE = 0, 1, 2, 141
 FEW_CLAIMS = 10
 STALE_SHOWN = 5  # lines on claims that are not recorded as they are
 
@@ -123,7 +124,9 @@ def verify(
     from analysis import verify as v
     from analysis.files import require_writable, write_text
     from fltheory.errors import processes
+    from fltheory.verdicts import recorded
 
+    recorded()  # a damaged file is told before the work, not after it
     claims = v.select(names or [])
     if workers is None:  # starting processes takes longer than a few checks
         workers = 1 if len(claims) < FEW_CLAIMS else os.cpu_count() or 1
@@ -518,6 +521,8 @@ def _print_results(results: list[Result]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from analysis.evidence import ratio_text
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading, how in (
         ("claim", "left"),
@@ -529,7 +534,7 @@ def _print_results(results: list[Result]) -> None:
     table.add_column("finding", overflow="fold")
     for result in results:
         evidence = result.key_evidence
-        ratio = f"{evidence.largest:.3f}" if evidence and evidence.largest is not None else ""
+        ratio = ratio_text(evidence.largest) if evidence and evidence.largest is not None else ""
         finding = "a check crashed" if result.crash else evidence.summary if evidence else result.claim.unchecked
         table.add_row(result.claim.id, result.verdict, ratio, f"{result.seconds:.2f}", finding)
     console = Console(width=None if sys.stdout.isatty() else 160)
@@ -556,12 +561,50 @@ def _show_phone_activity() -> None:
     print(weights_report(log, 50).summary_text())
 
 
+def _reader_left() -> None:
+    """Exit as a command does whose output nobody reads any more (`| head`), not as one whose verdicts differ."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered goes nowhere
+    os._exit(CLOSED_PIPE)
+
+
+def _in_our_form(message: str, arguments: list[str]) -> str:
+    """A complaint about the value of an option, as `option must be ...; got ...`."""
+    import re
+
+    found = re.fullmatch(r"Invalid value for '(--[\w-]+)'[^:]*: (.*)", message)
+    if not found:
+        return message
+    option, why = found.groups()
+    least = re.fullmatch(r"Input should be greater than or equal to (\d+)|.* is not in the range x>=(\d+)\.?", why)
+    choice = re.fullmatch(r".*is not one of (.*?)\.?", why)
+    given = [b for a, b in itertools.pairwise(arguments) if a == option]
+    given += [a.partition("=")[2] for a in arguments if a.startswith(f"{option}=")]
+    if not given or not (least or choice):
+        return message
+    from fltheory.errors import one_of
+
+    if least:
+        allowed = f"a whole number of at least {least[1] or least[2]}"
+    else:
+        assert choice is not None
+        allowed = one_of(given[-1], re.findall(r"'([^']*)'", choice[1]))
+    return f"{option} must be {allowed}; got {given[-1]!r}"
+
+
 def main() -> None:
     """Run the command; bad input is one line on stderr and exit code 2."""
     try:
-        sys.exit(app(standalone_mode=False))
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code)
     except UsageError as error:
-        message = error.format_message()  # type: ignore[attr-defined]
+        message = _in_our_form(error.format_message(), sys.argv)  # type: ignore[attr-defined]
+    except BrokenPipeError:
+        _reader_left()
+    except SystemExit as end:
+        if end.code == 1 and type(sys.stdout).__name__ == "PacifyFlushWrapper":  # so typer takes a closed pipe
+            _reader_left()
+        raise
     except typer.Abort:
         sys.exit(130)
     except ValueError as error:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from fltheory.distributions.symbolic import Step
 
 
+SAME = 1e-9  # a ratio this near to 1 is 1 up to the rounding of a computation
+
+
 @dataclass(frozen=True)
 class Evidence:
     """What a check found.
@@ -102,6 +105,22 @@ class Tally:
         if not ratio:
             return Evidence(good, method, summary, domain, self.cases)
         return Evidence(good, method, summary, domain, self.cases, self.largest, largest_at=self.largest_at)
+
+
+def ratio_text(ratio: float, form: str = ".3f") -> str:
+    """A largest ratio in this form, with more digits where they tell it from 1; 1 but for rounding is 1.
+
+    >>> ratio_text(0.98765), ratio_text(0.9995), ratio_text(0.99999996), ratio_text(1 - 1e-15), ratio_text(1.0004)
+    ('0.988', '0.9995', '0.99999996', '1.000', '1.0004')
+    >>> ratio_text(0.0123456, ".4g"), ratio_text(0.99999, ".4g"), ratio_text(1.0, ".4g")
+    ('0.01235', '0.99999', '1')
+    """
+    if abs(ratio - 1) <= SAME:
+        return format(1.0, form)
+    digits, kind = int(form[1:-1]), form[-1]
+    while float(text := f"{ratio:.{digits}{kind}}") == 1:
+        digits += 1
+    return text
 
 
 def conditional(

@@ -9,6 +9,7 @@ from typing import Any
 
 from analysis import witness
 from analysis.checks import all_trials
+from analysis.evidence import ratio_text
 from analysis.falsify import Search, falsify
 from analysis.files import require_writable
 from analysis.trials import Judgement
@@ -68,7 +69,7 @@ def _nothing(claim: Claim, search: Search) -> str:
     return (
         f"{claim.id}: no counterexample in {search.seconds:.0f} s; {search.admitted} of {search.tried} points "
         "satisfied every condition, the largest left/right ratio found is "
-        f"{search.largest:.4g} (a found value, no supremum)"
+        f"{ratio_text(search.largest, '.4g')} (a found value, no supremum)"
     )
 
 

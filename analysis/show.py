@@ -13,6 +13,7 @@ from typing import Any
 
 import sympy
 
+from analysis.evidence import ratio_text
 from analysis.letters import in_text, legend
 from fltheory.ledger import Claim, ledger
 from fltheory.verdicts import MEANING, recorded
@@ -132,7 +133,9 @@ def _verdict_lines(claim: Claim, entry: dict[str, Any] | None) -> list[str]:
             lines.append(fill(f"over: {evidence['domain'].removesuffix('.')} ({cases})", 100, **_INDENT))
         if "largest_at" in evidence:
             where = ", ".join(f"{name} = {_short(value)}" for name, value in evidence["largest_at"].items())
-            lines.append(fill(f"largest ratio found, {evidence['largest']:.4g}, at {where}", 100, **_INDENT))
+            lines.append(
+                fill(f"largest ratio found, {ratio_text(evidence['largest'], '.4g')}, at {where}", 100, **_INDENT)
+            )
         if "witness" in evidence:
             lines += ["  witness", *_witness_lines(evidence["witness"])]
     return lines

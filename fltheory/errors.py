@@ -39,11 +39,14 @@ def one_of(name: str, known: Iterable[str]) -> str:
 
     >>> one_of("markow", ["bernoulli", "markov"])
     'one of bernoulli, markov (did you mean markov?)'
+    >>> one_of("phone", ["digits", "phone-activity"])
+    'one of digits, phone-activity (did you mean phone-activity?)'
     """
     import difflib
 
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1)
+    begun = [known for known in names if name and known.startswith(name.lower())]
+    near = difflib.get_close_matches(name, names, n=1) or (begun if len(begun) == 1 else [])
     return f"one of {', '.join(names)}" + (f" (did you mean {near[0]}?)" if near else "")
 
 

@@ -10,6 +10,8 @@ import json
 from importlib.resources import files
 from typing import Any, Literal
 
+from fltheory.errors import InputError
+
 Verdict = Literal["refuted", "inconsistent", "conditional", "not checked", "supported", "exact", "proved"]
 
 # From worst to best: the headline of a claim is the first of its evidences in this order.
@@ -34,6 +36,44 @@ def headline(verdicts: list[Verdict]) -> Verdict:
 
 
 def recorded() -> dict[str, dict[str, Any]]:
-    """Claim id -> its recorded entry; empty before anything was recorded."""
+    """Claim id -> its recorded entry; empty before anything was recorded. Raises InputError for a damaged file."""
     file = files("fltheory") / "data" / "verdicts.json"
-    return dict(json.loads(file.read_text(encoding="utf-8"))["claims"]) if file.is_file() else {}
+    if not file.is_file():
+        return {}
+    try:
+        claims = json.loads(file.read_text(encoding="utf-8"))["claims"]
+        broken = next((id_ for id_, entry in claims.items() if not _complete(entry)), None)
+    except (OSError, ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
+        raise _damaged(str(file), f"{type(error).__name__}: {error}") from None
+    if broken is not None:
+        raise _damaged(str(file), f"the entry of {broken} is not one of a claim")
+    return dict(claims)
+
+
+_FORM: dict[str, type] = {"title": str, "where": str, "claim_sha256": str, "check_sha256": list, "evidence": list}
+_EVIDENCE: dict[str, type] = {"verdict": str, "method": str, "summary": str}
+_MORE: dict[str, type] = {"domain": str, "hypothesis": str, "witness": dict, "largest_at": dict, "cases": int}
+
+
+def _complete(entry: Any) -> bool:
+    """Whether an entry has what its readers look for, each of the right kind."""
+    if not (isinstance(entry, dict) and entry.get("verdict") in VERDICTS and _has(entry, _FORM)):
+        return False
+    found = entry["evidence"]
+    if not all(isinstance(e, dict) and _has(e, _EVIDENCE) and e["verdict"] in VERDICTS for e in found):
+        return False
+    if not all(isinstance(e[name], kind) for e in found for name, kind in _MORE.items() if name in e):
+        return False
+    return isinstance(entry.get("reason"), str) or entry["verdict"] in [e["verdict"] for e in found]
+
+
+def _has(part: dict[str, Any], form: dict[str, type]) -> bool:
+    return all(isinstance(part.get(name), kind) for name, kind in form.items())
+
+
+def _damaged(file: str, why: str) -> InputError:
+    return InputError(
+        f"the recorded verdicts in {file}",
+        why,
+        "as `fltheory verify --record` wrote them (restore or reinstall the file)",
+    )

@@ -10,7 +10,7 @@ import numpy as np
 import sympy
 
 from analysis.checks.tools import SLACK
-from analysis.evidence import Evidence, Tally
+from analysis.evidence import Evidence, Tally, ratio_text
 from analysis.falsify import searched
 from analysis.trials import Judgement, Point, Trial, exact_value, judge
 from fltheory.ledger import Claim
@@ -78,7 +78,7 @@ def tally_of(trial: Trial, claim: Claim, points: Iterable[Point]) -> Tally:
         allowed = right * (1 + SLACK) if isinstance(left, float) or isinstance(right, float) else right
         if not tally.witness and not bool(left <= allowed):
             tally.witness = {name: _short(value) for name, value in facts_of(point, found).items()}
-    tally.largest = float(f"{tally.largest:.4g}")  # the last digits differ between processors
+    tally.largest = float(ratio_text(tally.largest, ".4g"))  # the last digits differ between processors
     return tally
 
 
@@ -95,7 +95,9 @@ def held_at(
 ) -> Evidence:
     """`good` with the largest ratio found if no admitted point violates the claim, else `refuted` with the first."""
     tally = tally_of(trial, claim, points)
-    finding = f"{summary} at {tally.cases} points" + (f"; largest ratio found {tally.largest:g}." if ratio else ".")
+    finding = f"{summary} at {tally.cases} points" + (
+        f"; largest ratio found {ratio_text(tally.largest, '.6g')}." if ratio else "."
+    )
     return tally.evidence(good, method, finding, domain=domain, ratio=ratio)
 
 
@@ -107,8 +109,9 @@ def not_broken(trial: Trial, claim: Claim, number: int, summary: str = "") -> Ev
         return Evidence("refuted", "search", f"A search of {trial.name} finds a violation.", witness=witness)
     if not search.admitted:
         return Evidence("not checked", "search", "no point of the search satisfies every condition")
-    largest = float(f"{search.largest:.3g}")
-    found = f"{summary} No violation at {search.admitted} admitted points, largest ratio found {largest:g}."
+    largest = float(ratio_text(search.largest, ".3g"))
+    ratio = ratio_text(largest, ".6g")
+    found = f"{summary} No violation at {search.admitted} admitted points, largest ratio found {ratio}."
     place = Tally()
     place.rate(search.largest, search.largest_at)
     return Evidence(

@@ -68,7 +68,14 @@ BAD = {
     "unknown paper to list": (["list", "--paper", "fedua"], "did you mean fedau"),
     "unknown verdict": (["list", "--verdict", "provd"], "did you mean proved"),
     "unknown depth": (["verify", "--depth", "deeep"], "deep"),
-    "no workers": (["verify", "fedau.facts", "--workers", "0"], "--workers"),
+    "no workers": (
+        ["verify", "fedau.facts", "--workers", "0"],
+        "--workers must be a whole number of at least 1; got '0'",
+    ),
+    "a depth that is nearly one": (
+        ["verify", "--depth=quik"],
+        "--depth must be one of deep, default, quick (did you mean",
+    ),
     "record outside a checkout": (["verify", "fedau.facts", "--depth", "quick", "--record"], "source checkout"),
     "json into nowhere": (["verify", "fedau.facts", "--depth", "quick", "--json", "/proc/x/y.json"], "can be written"),
     "json into a folder": (["verify", "fedau.facts", "--depth", "quick", "--json", "."], "name of a file"),
@@ -96,6 +103,7 @@ BAD = {
     "log beyond its rounds": (["weights", "LOG", "--cutoff", "5", "--rounds", "10"], "rounds"),
     "fewer clients than the log": (["weights", "LOG", "--cutoff", "5", "--clients", "nobody.txt"], "nobody.txt"),
     "unknown data": (["data", "fetch", "phone-activty"], "phone-activity"),
+    "the beginning of a name": (["data", "fetch", "phone"], "did you mean phone-activity?"),
     "unknown figure": (["figures", "fedau.weight"], "did you mean"),
 }
 
@@ -110,6 +118,36 @@ def test_bad_input_is_one_sentence_and_exit_2(case: str, log: Path) -> None:
     assert len(done.stderr.strip().splitlines()) == 1
     assert done.stderr.startswith("fltheory: ")
     assert part in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["list", "--json"], ["show", "fedau.thm3"]])
+def test_a_reader_that_leaves_early_is_no_verdict(arguments: list[str]) -> None:
+    """A closed pipe, before anything was written and in the middle: quiet, and not the exit code of a difference."""
+    for wanted in (0, 1):
+        with subprocess.Popen(
+            [COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+        ) as child:
+            assert child.stdout is not None
+            assert child.stderr is not None
+            child.stdout.read(wanted)
+            child.stdout.close()
+            said = child.stderr.read().decode()
+        assert child.returncode in (0, 141)
+        assert "Traceback" not in said
+        assert "Broken" not in said
+
+
+@pytest.mark.parametrize("command", [["list"], ["show", "fedau.thm3"], ["verify", "fedau.facts", "--depth", "quick"]])
+@pytest.mark.parametrize("text", ["{bad", '{"claims": [1]}', '{"claims": {"fedau.facts": {"title": "no more"}}}'])
+def test_a_damaged_record_of_verdicts_is_one_sentence(command: list[str], text: str, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "verdicts.json").write_text(text)
+    patched = f"import fltheory.verdicts as v; v.files = lambda _: __import__('pathlib').Path({str(tmp_path)!r})"
+    code = f"{patched}; import sys; sys.argv[1:] = {command!r}; from analysis.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stderr.startswith("fltheory: the recorded verdicts in ")
 
 
 def test_algorithms_with_their_costs() -> None:

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 import sympy
 
-from analysis.evidence import Evidence, Tally, algebra, conditional
+from analysis.evidence import Evidence, Tally, algebra, conditional, ratio_text
 from fltheory.distributions.symbolic import Step
 from fltheory.verdicts import VERDICTS, headline
 
@@ -84,6 +84,25 @@ def test_the_place_of_the_largest_ratio_is_kept() -> None:
     assert found.largest_at == {"k": 1, "share": 0.333333}  # no other place within rounding, and no last digits
     assert found.to_json()["largest_at"] == found.largest_at
     assert "largest_at" not in made.evidence("exact", "m", "s", domain="d").to_json()
+
+
+@pytest.mark.parametrize(
+    ("ratio", "form", "text"),
+    [
+        (0.98765, ".3f", "0.988"),
+        (0.9995, ".3f", "0.9995"),
+        (0.99999996, ".3f", "0.99999996"),
+        (1 - 1e-15, ".3f", "1.000"),
+        (1.0004, ".3f", "1.0004"),
+        (7.25, ".3f", "7.250"),
+        (0.0123456, ".4g", "0.01235"),
+        (0.99999, ".4g", "0.99999"),
+        (1.0, ".4g", "1"),
+        (float("inf"), ".3f", "inf"),
+    ],
+)
+def test_a_ratio_below_1_never_reads_as_1(ratio: float, form: str, text: str) -> None:
+    assert ratio_text(ratio, form) == text
 
 
 def test_nothing_decided_is_not_checked() -> None:

@@ -48,14 +48,21 @@ def interval_of_every_history(claim: Claim, depth: Depth) -> Evidence:
             intervals, _ = h.cut(history, math.inf)
             value = at(claim.formulas["average interval"], rounds=length, participations=sum(history))
             case = (F(sum(intervals), len(intervals)), value)
-            (last_round if history[-1] else stated).equal(*case, history="".join("01"[x] for x in history))
+            where = {
+                "history": "".join("01"[x] for x in history),
+                "rounds": length,
+                "participations": sum(history),
+                "rounds after the last participation": length - sum(intervals),
+                "the left side is": "the mean of the completed intervals",
+                "the right side is": "rounds / participations",
+            }
+            (last_round if history[-1] else stated).equal(*case, **where)
     return conditional(
         stated,
         last_round,
         "the last round is a participating one",
         "enumeration",
-        "Exact when the last round is a participating one; otherwise the unfinished last interval makes a small "
-        "difference.",
+        "Exact when the last round is a participating one; otherwise off by the unfinished last interval.",
         domain=f"all histories of up to {rounds} rounds with a participation",
     )
 

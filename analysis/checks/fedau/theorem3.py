@@ -12,7 +12,7 @@ from sympy import Rational
 from analysis.checks import CheckBook, Depth, mutate, put, times
 from analysis.checks.fedau.per_round import AVERAGE_SPACE, ERROR_BOUND_MUTANTS, average_error
 from analysis.checks.tools import SLACK, rational_sample
-from analysis.evidence import Evidence, Tally, algebra
+from analysis.evidence import Evidence, Tally, algebra, ratio_text
 from analysis.trials import Point, Sides
 from fltheory.distributions import KCutoffGeometric
 from fltheory.distributions.symbolic import Step
@@ -91,7 +91,8 @@ def average_error_on_the_grid(claim: Claim, depth: Depth) -> Evidence:
     return decisive.evidence(
         "exact",
         "exact grid",
-        f"No violation; largest ratio found {last.largest:.3f} (last line), {first.largest:.3f} (first line).",
+        f"No violation; largest ratio found {ratio_text(last.largest)} (last line), "
+        f"{ratio_text(first.largest)} (first line).",
         domain=domain,
         ratio=True,
     )
@@ -114,7 +115,7 @@ def average_error_against_the_improvement(claim: Claim, depth: Depth) -> Evidenc
     return tally.evidence(
         "exact",
         "exact grid",
-        f"No violation; largest left/right ratio found {tally.largest:.3f}.",
+        f"No violation; largest left/right ratio found {ratio_text(tally.largest)}.",
         domain=domain,
         ratio=True,
     )

@@ -1,0 +1,61 @@
+"""The recorded verdicts: a file that is not what was recorded is refused in one sentence, never read in part."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fltheory.errors import InputError
+from fltheory.verdicts import recorded
+
+EVIDENCE = {"verdict": "exact", "method": "exact grid", "summary": "No violation."}
+ENTRY = {
+    "title": "A law", "where": "ours", "verdict": "exact", "claim_sha256": "0", "check_sha256": [],
+    "evidence": [EVIDENCE],
+}  # fmt: skip
+
+
+def without(name: str) -> dict[str, Any]:
+    return {key: value for key, value in ENTRY.items() if key != name}
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    (tmp_path / "data").mkdir()
+    monkeypatch.setattr("fltheory.verdicts.files", lambda package: tmp_path)
+    return lambda text: (tmp_path / "data" / "verdicts.json").write_text(text, encoding="utf-8")
+
+
+def test_what_was_recorded_is_read_and_nothing_is_nothing(write: Any) -> None:
+    assert recorded() == {}
+    write(json.dumps({"schema": 1, "claims": {"a.b": ENTRY}}))
+    assert recorded() == {"a.b": ENTRY}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{bad",
+        "",
+        "[" * 100_000,
+        "[]",
+        "7",
+        "{}",
+        '{"claims": []}',
+        '{"claims": null}',
+        '{"claims": {"a.b": 1}}',
+        *(json.dumps({"claims": {"a.b": without(name)}}) for name in ENTRY),
+        json.dumps({"claims": {"a.b": ENTRY | {"verdict": "perhaps"}}}),
+        json.dumps({"claims": {"a.b": ENTRY | {"verdict": ["exact"]}}}),
+        json.dumps({"claims": {"a.b": ENTRY | {"evidence": [1]}}}),
+        json.dumps({"claims": {"a.b": ENTRY | {"evidence": []}}}),
+        json.dumps({"claims": {"a.b": ENTRY | {"evidence": [EVIDENCE | {"witness": []}]}}}),
+    ],
+)
+def test_a_damaged_file_is_one_sentence(write: Any, text: str) -> None:
+    write(text)
+    with pytest.raises(InputError, match=r"^the recorded verdicts in .*verdicts.json must be as .* wrote them"):
+        recorded()
