@@ -65,6 +65,46 @@ def without(condition: str) -> Mutant:
     return Mutant(f"without condition {condition}", apply)
 
 
+def without_term(term: Any) -> Mutant:
+    """A bound that lacks one of its summands (of one of its factors, where the bound is a product)."""
+
+    def apply(claim: Claim) -> Claim:
+        if term not in summands(claim):
+            raise InputError("term", term, f"a summand of the bound of {claim.id}")
+        assert claim.bound is not None
+        rest = summands(claim)[term]
+        return replace(claim, bound=replace(claim.bound, rhs=rest))
+
+    return Mutant(f"bound: without {term}", apply)
+
+
+def summands(claim: Claim) -> dict[Any, Any]:
+    """Summand of the bound -> the bound without it; summands that are subtracted are left out."""
+    if claim.bound is None:
+        return {}
+    rhs = claim.bound.rhs
+    sums = [factor for factor in sympy.Mul.make_args(rhs) if isinstance(factor, sympy.Add)]
+    if not sums:
+        return {}
+    # Of the factors of a product, such as (1 - q) (a + b), the one with the most to lose.
+    chosen = max(sums, key=lambda factor: (sum(not t.could_extract_minus_sign() for t in factor.args), str(factor)))
+    plus = [term for term in chosen.args if not term.could_extract_minus_sign()]
+    if len(plus) < 2:
+        return {}
+    return {term: rhs.xreplace({chosen: chosen - term}) for term in plus}
+
+
+def systematic(claim: Claim) -> list[Mutant]:
+    """Falsified copies that anybody would try: each condition and each summand of the bound dropped, each formula
+    times 13/10 and 7/10."""
+    return [
+        *(without(name) for name in claim.conditions),
+        *(without_term(term) for term in summands(claim)),
+        *(times(name, factor) for name, formula in claim.formulas.items() for factor in ("13/10", "7/10")
+          if isinstance(formula, sympy.Expr) and formula != 0),
+    ]  # fmt: skip
+
+
 def times(part: str, factor: Any) -> Mutant:
     """A wrong constant: the part multiplied by `factor`."""
     return mutate(part, f"times {factor}", lambda e: e * sympy.nsimplify(factor))

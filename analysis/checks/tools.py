@@ -1,14 +1,24 @@
-"""What checks of several papers share: exact values of formulas, and the accuracy that is granted."""
+"""What checks of several papers share: exact values of formulas, the accuracy that is granted, and what evidence
+rests on.
+
+A check whose points or steps lie within a condition by themselves would judge a claim without that condition alike. It
+therefore says which conditions its evidence rests on (`rests_on`); a claim that does not give one is `conditional`.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
+from functools import wraps
 from typing import Any
 
 import sympy
 from sympy import Rational
 
+from analysis.evidence import Evidence
+from analysis.letters import in_text
 from fltheory.ledger import Claim
 
 # The exact law is accurate to 1e-12 relative; a bound may be missed by that much and no more.
@@ -36,3 +46,75 @@ def rational_sample(residual: Any) -> Any:
     others = sorted({s.name for s in residual.free_symbols} - set(first))
     values = first | {name: Rational(3 + 2 * i, 4) for i, name in enumerate(others)}
     return residual.subs({s: values[s.name] for s in residual.free_symbols})
+
+
+# ---- what evidence rests on --------------------------------------------------------------------------------
+
+Judge = Callable[[Claim, Any], Evidence]
+
+
+def rests_on(conditions: Mapping[str, Any]) -> Callable[[Judge], Judge]:
+    """For a check, below its `@checks`: name -> relation that its evidence rests on, written out, not read off the
+    claim. Evidence for a claim that does not give one of them is `conditional`; what speaks against it stays as it is.
+    """
+
+    def enter(judge: Judge) -> Judge:
+        @wraps(judge)
+        def judged(claim: Claim, depth: Any) -> Evidence:
+            return under(judge(claim, depth), claim, conditions)
+
+        return judged
+
+    return enter
+
+
+def under(found: Evidence, claim: Claim, conditions: Mapping[str, Any]) -> Evidence:
+    """The evidence if the claim gives all of these conditions, else `conditional` with those that it does not give."""
+    missing = {name: relation for name, relation in conditions.items() if not gives(claim, relation)}
+    if not missing or found.verdict not in ("proved", "exact", "supported"):
+        return found
+    what = "proof" if found.verdict == "proved" else "evidence"
+    form = in_text(claim, replace(claim, conditions=missing))
+    needs = "; ".join(f"{name}: {form(relation)}" for name, relation in missing.items())
+    summary = f"The {what} needs a condition that the statement does not give."
+    return replace(found, verdict="conditional", summary=summary, hypothesis=needs)
+
+
+def gives(claim: Claim, relation: Any) -> bool:
+    """Whether a condition of the claim is the relation, or one with the same symbols that plainly says more."""
+    return any(_says(condition, relation) for condition in claim.conditions.values())
+
+
+def _says(condition: Any, wanted: Any) -> bool:
+    if condition == wanted:
+        return True
+    order = (sympy.Le, sympy.Lt, sympy.Ge, sympy.Gt)
+    if not (isinstance(condition, order) and isinstance(wanted, order)):
+        return False
+    strict = (sympy.Lt, sympy.Gt)
+    if isinstance(wanted, strict) and not isinstance(condition, strict):
+        return False
+    # condition: a <= b, wanted: c <= d; a <= b says c <= d if c <= a and b <= d, or if d - c >= b - a.
+    gains = (condition.lts - wanted.lts, wanted.gts - condition.gts)
+    difference = sympy.expand(wanted.gts - wanted.lts - condition.gts + condition.lts)
+    return all(_not_negative(gain) for gain in gains) or _not_negative(difference)
+
+
+def _not_negative(expression: Any) -> bool:
+    return bool(expression == 0 or sympy.simplify(expression).is_nonnegative)
+
+
+def reading(hypothesis: str) -> Callable[[Judge], Judge]:
+    """For a check whose evidence uses a customary reading of an assumption that is not printed: it keeps its word,
+    and says what it uses."""
+
+    def enter(judge: Judge) -> Judge:
+        @wraps(judge)
+        def judged(claim: Claim, depth: Any) -> Evidence:
+            found = judge(claim, depth)
+            good = found.verdict in ("proved", "exact", "supported")
+            return replace(found, hypothesis=found.hypothesis or hypothesis) if good else found
+
+        return judged
+
+    return enter
