@@ -17,10 +17,11 @@ def local_update(problem: Problem, work: Work, cohort: Cohort, draws: Draws) -> 
     if `work.direction` is given, the recursive estimate g_{k+1} = g_k - g(y_{k-1}; b_k) + g(y_k; b_k), which takes
     both gradients on one sample b_k and starts from the direction at y_{-1} = `work.previous`, or y_0.
 
-    All clients of the cohort step at once, or as many as the problem says (`slots_at_once`), group after group.
+    All clients of the cohort step at once, or as many as the problem says (`slots_at_once`), group after group. A
+    problem that can `descend` takes all plain steps of all clients itself.
     """
     slots, at_once = cohort.clients.shape[-1], getattr(problem, "slots_at_once", None)
-    if at_once is None or slots <= at_once:
+    if at_once is None or slots <= at_once or _descends(problem, work, draws):
         return _local_update(problem, work, cohort, draws)
     groups = [slice(first, first + at_once) for first in range(0, slots, at_once)]
     parts = [_local_update(problem, *_of_slots(group, work, cohort, draws)) for group in groups]
@@ -40,9 +41,10 @@ def _local_update(problem: Problem, work: Work, cohort: Cohort, draws: Draws) ->
             gradient = gradient - problem.stochastic_gradient(since, cohort.clients, draws.gradient)
     if work.steps == 0:
         return Local(zeros(start.shape, start), gradient)
-    descend = getattr(problem, "descend", None)
-    if descend and draws.steps is not None and _is_plain(work):
-        return Local(descend(start, cohort.clients, draws.steps, work.step_size) - start, gradient)
+    if _descends(problem, work, draws):
+        delta = problem.descend(start, cohort.clients, draws.steps, work.step_size)  # type: ignore[attr-defined]
+        delta -= start  # in place: these are the largest arrays of a round
+        return Local(delta, gradient)
     y, previous = start, start if work.previous is None else _each(work.previous, cohort)
     estimate = None if work.direction is None else _each(work.direction, cohort)
     for k in range(work.steps):
@@ -65,8 +67,10 @@ def _each(model: Array, cohort: Cohort) -> Array:
     return xp.broadcast_to(model[..., None, :], (*cohort.clients.shape, model.shape[-1]))
 
 
-def _is_plain(work: Work) -> bool:
-    """Whether a step is y -= step_size * g(y) and no more, with one step size for all."""
+def _descends(problem: Problem, work: Work, draws: Draws) -> bool:
+    """Whether the problem takes the steps itself: y -= step_size * g(y) and no more, with one step size for all."""
+    if not work.steps or draws.steps is None or getattr(problem, "descend", None) is None:
+        return False
     one_size = not getattr(work.step_size, "shape", ())
     return one_size and work.correction is None and work.direction is None and not work.proximal
 

@@ -10,7 +10,7 @@ vmap         any module of torch.func, all clients in one program: for accelerat
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -19,6 +19,8 @@ from torch.nn.functional import cross_entropy
 
 from fltheory.errors import InputError, one_of
 from sims.training.models.layers import layers_of
+
+Batch = tuple[Tensor, Tensor, tuple[Tensor, ...]]  # inputs (S, B, ...), classes (S, B), dropout masks (S, B, ...)
 
 CACHE = 2**21  # bytes of models that a core keeps close: clients that step together on a CPU
 
@@ -33,6 +35,9 @@ class Engine(Protocol):
 
     def gradients(self, models: Tensor, inputs: Tensor, targets: Tensor, masks: tuple[Tensor, ...] = ()) -> Tensor:
         """Gradients (S, d) of the mean losses of models (S, d) on inputs (S, B, ...) with classes (S, B)."""
+
+    def descend(self, models: Tensor, batches: Sequence[Batch], step_size: float, weight_decay: float) -> None:
+        """For each batch in turn models -= step_size * (gradients + weight_decay * models), in place."""
 
 
 class Sequential:
@@ -49,11 +54,26 @@ class Sequential:
     def gradients(self, models: Tensor, inputs: Tensor, targets: Tensor, masks: tuple[Tensor, ...] = ()) -> Tensor:
         result = torch.empty_like(models)
         for s in range(models.shape[0]):
-            parameters = {n: p.detach().requires_grad_() for n, p in self.layout.named(models[s]).items()}
-            loss = loss_of(self.module, parameters, inputs[s], targets[s], tuple(mask[s] for mask in masks))
-            parts = torch.autograd.grad(loss, list(parameters.values()))
+            parts = self._slopes(self._parameters(models[s]), (inputs, targets, masks), s)
             torch.cat([part.reshape(-1) for part in parts], out=result[s])
         return result
+
+    def descend(self, models: Tensor, batches: Sequence[Batch], step_size: float, weight_decay: float) -> None:
+        for s in range(models.shape[0]):
+            parameters = self._parameters(models[s])
+            for batch in batches:
+                slopes = self._slopes(parameters, batch, s)
+                with torch.no_grad():
+                    for parameter, slope in zip(parameters.values(), slopes, strict=True):
+                        _step(parameter, slope, step_size, weight_decay)
+
+    def _parameters(self, model: Tensor) -> dict[str, Tensor]:
+        return {name: part.detach().requires_grad_() for name, part in self.layout.named(model).items()}
+
+    def _slopes(self, parameters: dict[str, Tensor], batch: Batch, s: int) -> tuple[Tensor, ...]:
+        inputs, targets, masks = batch
+        loss = loss_of(self.module, parameters, inputs[s], targets[s], tuple(mask[s] for mask in masks))
+        return torch.autograd.grad(loss, list(parameters.values()))
 
 
 class Vmapped:
@@ -75,11 +95,15 @@ class Vmapped:
     def gradients(self, models: Tensor, inputs: Tensor, targets: Tensor, masks: tuple[Tensor, ...] = ()) -> Tensor:
         return self._gradients(models, inputs, targets, masks)
 
+    def descend(self, models: Tensor, batches: Sequence[Batch], step_size: float, weight_decay: float) -> None:
+        for batch in batches:
+            _step(models, self.gradients(models, *batch), step_size, weight_decay)
+
 
 class Layered:
     """A chain of linear layers with ReLUs between them, its backward pass written out.
 
-    `descend` does plain steps in place, so that a parameter is read and written once a step.
+    `descend` adds the gradient where it is made, so that a parameter is read and written once a step.
     """
 
     name = "layered"
@@ -104,14 +128,14 @@ class Layered:
             torch.sum(error, 1, out=bias)
         return result
 
-    def step(self, models: Tensor, inputs: Tensor, targets: Tensor, step_size: float, weight_decay: float) -> None:
-        """models -= step_size * (gradients + weight_decay * models), in place."""
+    def descend(self, models: Tensor, batches: Sequence[Batch], step_size: float, weight_decay: float) -> None:
         kept = 1 - step_size * weight_decay
         layers = self._layers(models)
-        for layer, inputs_of, error in self._backward(layers, inputs, targets):
-            weight, bias = layers[layer]
-            weight.baddbmm_(error.mT, inputs_of, beta=kept, alpha=-step_size)
-            bias.mul_(kept).sub_(error.sum(1), alpha=step_size)
+        for inputs, targets, _ in batches:
+            for layer, inputs_of, error in self._backward(layers, inputs, targets):
+                weight, bias = layers[layer]
+                weight.baddbmm_(error.mT, inputs_of, beta=kept, alpha=-step_size)
+                _step(bias, error.sum(1), step_size, weight_decay)
 
     def _layers(self, models: Tensor) -> list[tuple[Tensor, Tensor]]:
         """Views of the weights (S, out, in) and biases (S, out) of each layer."""
@@ -130,7 +154,7 @@ class Layered:
         error.scatter_add_(-1, targets[..., None], torch.full_like(error[..., :1], -1))
         error /= batch
         for layer in range(last, -1, -1):
-            below = torch.bmm(error, layers[layer][0]) * (seen[layer] > 0) if layer else None
+            below = torch.bmm(error, layers[layer][0]).mul_(seen[layer] > 0) if layer else None
             yield layer, seen[layer], error
             if below is not None:
                 error = below
@@ -156,6 +180,13 @@ def loss_of(
     """Mean cross-entropy of one model on one batch."""
     more = {"masks": masks} if masks else {}
     return cross_entropy(torch.func.functional_call(module, parameters, (inputs,), more), targets)
+
+
+def _step(parameters: Tensor, slope: Tensor, step_size: float, weight_decay: float) -> None:
+    """One plain step, in place."""
+    if weight_decay:
+        parameters.mul_(1 - step_size * weight_decay)
+    parameters.sub_(slope, alpha=step_size)
 
 
 ENGINES: dict[str, Callable[[nn.Module], Engine]] = {

@@ -28,6 +28,7 @@ from sims.training.partition import Partition
 from sims.training.samples import Sampler
 
 AT_ONCE = 512  # samples of one pass in an exact gradient
+GATHERED = 2**30  # bytes of inputs that are gathered for several steps ahead
 
 UNKNOWN = Constants(
     smoothness=None,
@@ -133,7 +134,6 @@ class Task:
         self.engine = engines.make(engine, module, self.device)
         at_once = self.engine.at_once(self.start.element_size())
         self.slots_at_once = at_once if self.device.type == "cpu" or engine == "sequential" else None
-        self.descend = self._descend if isinstance(self.engine, engines.Layered) else None
 
     @property
     def samples(self) -> tuple[int, npt.NDArray[np.int64]]:
@@ -172,6 +172,24 @@ class Task:
         models = y.reshape(-1, self.dimension)
         gradients = self.engine.gradients(models, *self._batch(draw.reshape(len(models), -1)))
         return self._regularised(gradients, models).reshape(y.shape)
+
+    def descend(self, start: Tensor, clients: Tensor, draws: Tensor, step_size: Any) -> Tensor:
+        """The last iterates (..., S, d) of plain steps from `start` (..., S, d), one for each of the draws.
+
+        Clients step in groups of `slots_at_once`; the batches of a group are gathered in one call, or in several
+        where they would need more than GATHERED bytes.
+        """
+        begin = start.reshape(-1, self.dimension)
+        models = torch.empty_like(begin, memory_format=torch.contiguous_format)
+        draws = draws.flatten(1, -2)
+        at_once = self.slots_at_once or max(1, len(models))
+        needed = min(at_once, len(models)) * self.sampler.batch * self.inputs[0].nbytes
+        for first in range(0, len(models), at_once):
+            group = slice(first, first + at_once)
+            models[group] = begin[group]
+            for some in torch.split(draws[:, group], max(1, GATHERED // max(1, needed))):
+                self.engine.descend(models[group], self._batches(some), float(step_size), self.weight_decay)
+        return models.reshape(start.shape)
 
     def gradient(self, y: Tensor, clients: Tensor) -> Tensor:
         """Exact gradients of the clients (..., S), each at its own point (..., S, d): (..., S, d)."""
@@ -229,13 +247,12 @@ class Task:
                 right.append(logits.argmax(dim=-1) == classes)
         return torch.cat(losses), torch.cat(right)
 
-    def _descend(self, start: Tensor, clients: Tensor, draws: Tensor, step_size: Any) -> Tensor:
-        assert isinstance(self.engine, engines.Layered)
-        models = start.reshape(-1, self.dimension).clone()
-        for draw in draws:
-            inputs, targets, _ = self._batch(draw.reshape(len(models), -1))
-            self.engine.step(models, inputs, targets, float(step_size), self.weight_decay)
-        return models.reshape(start.shape)
+    def _batches(self, draws: Tensor) -> list[engines.Batch]:
+        """The batches of draws (K, S, width), one for each step."""
+        inputs, targets, masks = self._batch(draws.flatten(0, 1))
+        steps = len(draws)
+        parts = [part.reshape(steps, -1, *part.shape[1:]) for part in (inputs, targets, *masks)]
+        return [(inputs, targets, tuple(masks)) for inputs, targets, *masks in zip(*parts, strict=True)]
 
     def _batch(self, draw: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
         """Inputs (S, B, ...), classes (S, B) and dropout masks of a draw (S, width)."""
