@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from fltheory.errors import InputError
+from sims.algorithms.protocol import Algorithm
 from sims.problems.base import Problem
+
+STEP_LIKE = ("local_lr", "global_lr", "amplification", "momentum", "proximal")  # whole numbers too; else floats only
+OF_THE_MODEL = frozenset(
+    ("objective", "objective_gap", "squared_gradient", "squared_distance", "model", "train_loss", "client_loss")
+)  # metrics that every run has in every round, so that NaN is no "there is none"
 
 
 class Stopped(InputError):
@@ -20,24 +32,69 @@ class Diverged(Stopped):
     """Something became infinite or NaN; what was recorded before is still in the simulation's record."""
 
     @classmethod
-    def at(cls, round: int, client: int | None, hyper: Any, problem: Problem) -> Diverged:
-        """The sentence: round, client where one is to blame, step sizes, and the largest stable one."""
-        who = "the model" if client is None else f"the update of client {client}"
-        steps = " and ".join(f"{n} {getattr(hyper, n)}" for n in ("local_lr", "global_lr") if hasattr(hyper, n))
-        return cls(f"round {round}: {who} is no longer finite with {steps}; {_what_is_stable(hyper, problem)}")
+    def at(
+        cls, round: int, what: str, hyper: Any, problem: Problem, algorithm: Algorithm, largest_weight: float = 1
+    ) -> Diverged:
+        """The sentence: round, what is no longer finite, step sizes, and up to where steps are stable.
+
+        largest_weight   aggregation weight of a client in the round
+        """
+        steps = " and ".join(f"{name} {value}" for name, value in _steps(hyper).items())
+        stable = _what_is_stable(hyper, problem, algorithm, largest_weight)
+        return cls(f"round {round}: {what} is no longer finite{f' with {steps}' if steps else ''}; {stable}")
+
+    @classmethod
+    def at_the_start(cls, what: str) -> Diverged:
+        """The sentence for a metric that is not finite before any step was taken."""
+        return cls(f"round 0: {what} is not finite at the start, before any step")
 
 
-def _what_is_stable(hyper: Any, problem: Problem) -> str:
-    largest, local_lr = stable_step(problem), getattr(hyper, "local_lr", 0)
+def not_finite(latest: Mapping[str, npt.NDArray[np.float64]]) -> str | None:
+    """The first metric that is infinite; or NaN, unless it is one that need not exist."""
+    for name, values in latest.items():
+        if not np.isfinite(values).all() and (name in OF_THE_MODEL or np.isinf(values).any()):
+            return name
+    return None
+
+
+def _steps(hyper: Any) -> dict[str, Any]:
+    """The parameters that are a step size or act like one."""
+    if not dataclasses.is_dataclass(hyper):
+        return {}
+    values = {field.name: getattr(hyper, field.name) for field in dataclasses.fields(hyper)}
+    return {
+        name: value
+        for name, value in values.items()
+        if isinstance(value, Real) and (name in STEP_LIKE or not isinstance(value, int | np.integer))
+    }
+
+
+def _what_is_stable(hyper: Any, problem: Problem, algorithm: Algorithm, largest_weight: float) -> str:
+    if problem.constants.minimum == -math.inf:
+        return "gradient steps of no size are stable on this problem, as it is unbounded below"
+    largest = stable_step(problem)
     if math.isinf(largest):
         return "a smaller step size may help"
-    if getattr(hyper, "global_lr", 1) <= 1 or not local_lr:
-        return f"gradient steps on this problem are stable up to {largest}"
-    if getattr(hyper, "local_steps", 1) == 1:
-        return f"gradient steps on this problem are stable up to local_lr times global_lr = {largest}"
-    if local_lr > largest:
-        return f"local steps on this problem are stable up to {largest}, and global_lr enlarges them"
-    return f"local steps on this problem are stable up to {largest}, so that global_lr is what is too large"
+    plain = f"plain gradient steps on this problem are stable up to {largest:.3g}"
+    steps = _steps(hyper)
+    own = [name for name in steps if name != "local_lr" and _counts(name, steps)]
+    own += ["weights above 1"] if largest_weight > 1 else []
+    if algorithm.server_vectors(problem.n_clients) > 1 or algorithm.client_vectors:
+        own.append("what it keeps of earlier rounds")
+    if not own:
+        return plain
+    return f"{plain}; for {algorithm.name} the limit is another, often a smaller one, by {_listed(own)}"
+
+
+def _counts(name: str, steps: Mapping[str, Any]) -> bool:
+    """Whether a factor changes what is stable; a global_lr alone is the step itself."""
+    if name in ("momentum", "proximal"):
+        return bool(steps[name] != 0)
+    return bool(steps[name] > 1) if name == "amplification" or "local_lr" in steps else name != "global_lr"
+
+
+def _listed(parts: list[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def stable_step(problem: Problem) -> float:

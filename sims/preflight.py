@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -34,7 +35,20 @@ MOST_STEPS = 10**6  # gradients that a client may compute in a round
 @lru_cache(maxsize=64)
 def setup(canonical: str, index: int) -> Setup:
     """What the algorithm of this index runs in, from the canonical form of an experiment; made once a process."""
-    return setup_of(json.loads(canonical), index)
+    return setup_of(_of_canonical(canonical), index)
+
+
+def _of_canonical(text: str) -> Any:
+    """The mapping of a canonical form; minus infinity, allowed nowhere, as the number that a refusal must show."""
+    return _with_minus_infinity(json.loads(text))
+
+
+def _with_minus_infinity(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _with_minus_infinity(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_minus_infinity(inner) for inner in value]
+    return -math.inf if value == "-inf" else value
 
 
 def start(experiment: Experiment, replicates: int, problem: Problem) -> Array:
@@ -61,7 +75,7 @@ def check(experiment: Experiment) -> None:
 
     One replicate of every algorithm goes through its first round, so that what only a round can tell is told here.
     """
-    canonical = json.loads(experiment.canonical)
+    canonical = _of_canonical(experiment.canonical)
     for index, contestant in enumerate(canonical["algorithm"]):
         one = setup_of(canonical, index) if experiment.kind == "train" else setup(experiment.canonical, index)
         label = label_of(canonical, contestant)

@@ -25,7 +25,7 @@ from sims.algorithms.protocol import Algorithm, Cohort, Local, State
 from sims.arrays import Array, array_namespace, is_exact, require_exact
 from sims.availability import Reactive, availability
 from sims.costs import Costs
-from sims.divergence import Diverged
+from sims.divergence import Diverged, not_finite
 from sims.problems.base import Problem
 from sims.problems.local import local_update
 from sims.recorder import Moment, Record, on_host
@@ -129,8 +129,7 @@ class Simulation:
             raise InputError("start", start, f"a numpy or torch array {allowed}")
         if start.ndim != 2 or start.shape[1] != setup.problem.dimension:
             raise InputError("start", start.shape, allowed)
-        if is_numpy_array(start) and start.dtype.kind in "iu":
-            start = start.astype(np.float64)  # memories and caches would be whole numbers too
+        start = _in_floats(start)
         _require_numbers(start)
         self._exact = is_exact(start)
         _require_one_kind(setup, start)
@@ -146,7 +145,10 @@ class Simulation:
         self.round = 0
 
     def advance(self, until: int | None = None) -> None:
-        """Go on until round `until` is the next, by default to the end. Raises Diverged at the first bad number."""
+        """Go on until round `until` is the next, by default to the end.
+
+        Raises Diverged at the first number that is not finite, of the model, an update or a recorded metric.
+        """
         until = self.rounds if until is None else count("until", until, least=0)
         if until > self.rounds:
             raise InputError("until", until, f"at most the number of rounds, {self.rounds}")
@@ -154,14 +156,13 @@ class Simulation:
             while self.round < until:
                 self._step()
             if self.round == self.rounds and self.record.due(self.round):
-                nobody = np.zeros((self.replicates, self.n_clients), dtype=np.bool_)
-                self.record.take(self._moment(nobody))
+                self._take(np.zeros((self.replicates, self.n_clients), dtype=np.bool_))
 
     def _step(self) -> None:
         setup = self.setup
         cohort, participated = self._cohort()
         if self.record.due(self.round):
-            self.record.take(self._moment(participated))
+            self._take(participated)
         hyper = self._hyper()
         work = setup.algorithm.work(self.state, cohort, hyper)
         local = local_update(setup.problem, work, cohort, setup.problem.draw(self.streams["noise"], cohort, work))
@@ -209,6 +210,21 @@ class Simulation:
         weights = self._weights.weights(participated) if self._weights else None
         return Moment(setup.problem, self.round, self.state, participated, weights, self._last, setup.rates, self.costs)
 
+    def _take(self, participated: BoolArray) -> None:
+        """Record the moment. Raises Diverged, after it is kept, if a metric is infinite, or NaN where it exists."""
+        before = self.record.taken
+        self.record.take(self._moment(participated))
+        if self._exact or self.record.taken == before:
+            return
+        bad = not_finite({name: values[:, -1] for name, values in self.record.arrays().items()})
+        if bad is not None:
+            raise Diverged.at_the_start(bad) if self.round == 0 else self._diverged(bad, self._hyper())
+
+    def _diverged(self, what: str, hyper: Any) -> Diverged:
+        setup, everybody = self.setup, np.ones((self.replicates, self.n_clients), dtype=np.bool_)
+        largest = float(self._weights.weights(everybody).max()) if self._weights is not None else 1.0
+        return Diverged.at(self.round, what, hyper, setup.problem, setup.algorithm, largest)
+
     def _refuse_infinite(self, cohort: Cohort, local: Local, after: State, hyper: Any) -> None:
         """Raise Diverged if the model or what a client sends is infinite or NaN, or so large that its square is.
 
@@ -221,9 +237,9 @@ class Simulation:
             bad = np.argwhere(_infinite_rows(part) & on_host(cohort.valid)).tolist()
             if bad:
                 replicate, slot = bad[0]
-                raise Diverged.at(self.round, int(cohort.clients[replicate, slot]), hyper, self.setup.problem)
+                raise self._diverged(f"the update of client {int(cohort.clients[replicate, slot])}", hyper)
         if _infinite_rows(x).any():
-            raise Diverged.at(self.round, None, hyper, self.setup.problem)
+            raise self._diverged("the model", hyper)
 
     def _about(self) -> str:
         return f"{self.setup.algorithm.name} with {self.setup.hyper} for {self.rounds} rounds"
@@ -275,15 +291,26 @@ class Simulation:
             self.streams[name].bit_generator.state = generator
 
 
+def _in_floats(start: Array) -> Array:
+    """A start in whole numbers as one in floats: memories and caches would be whole numbers too."""
+    if is_numpy_array(start):
+        return start.astype(np.float64) if start.dtype.kind in "iu" else start
+    xp = array_namespace(start)
+    return xp.astype(start, xp.float64) if xp.isdtype(start.dtype, "integral") else start
+
+
 def _require_numbers(start: Array) -> None:
-    """Raise InputError for a start that is not of finite floats or of Fractions."""
+    """Raise InputError for a start that is not of finite floats, with finite squares, or of Fractions."""
     if is_exact(start):
         return
     xp = array_namespace(start)
     if (is_numpy_array(start) and start.dtype.kind in "US") or not xp.isdtype(start.dtype, "real floating"):
-        raise InputError("start", str(start.dtype), "of floats, Fractions or, in numpy, whole numbers")
+        raise InputError("start", str(start.dtype), "of floats, whole numbers or, in numpy, Fractions")
     if not bool(xp.all(xp.isfinite(start))):
         raise InputError("start", on_host(start), "finite")
+    with np.errstate(over="ignore"):
+        if not bool(xp.all(xp.isfinite(start * start))):
+            raise InputError("start", on_host(start), "of numbers whose squares are finite")
 
 
 def _require_one_kind(setup: Setup, start: Array) -> None:

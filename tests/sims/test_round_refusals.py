@@ -10,7 +10,7 @@ import pytest
 from fltheory.errors import InputError
 from fltheory.participation import Bernoulli
 from sims import roles, schedules, selection
-from sims.algorithms import amplified, fedamd, fedavg, fedlaavg, mifa, scaffold
+from sims.algorithms import amplified, fedamd, fedavg, fedavgm, fedlaavg, mifa, minibatch_sgd, scaffold
 from sims.algorithms.protocol import State
 from sims.arrays import as_exact, require_exact
 from sims.divergence import Diverged, stable_step
@@ -32,7 +32,7 @@ def test_a_divergence_stops_at_the_first_bad_number_and_keeps_the_record():
     record = Record(("model",), 1, 500)
     simulation = Simulation(setup, np.ones((3, 1)), 500, np.random.default_rng(0), record)
     with pytest.raises(
-        Diverged, match=r"round \d+: the update of client 2 is no longer finite with local_lr 0.6 .* 0.5$"
+        Diverged, match=r"round \d+: the update of client 2 is no longer finite with local_lr 0.6 .* 0.5; .*$"
     ):
         simulation.advance()
     stopped = simulation.round
@@ -40,14 +40,99 @@ def test_a_divergence_stops_at_the_first_bad_number_and_keeps_the_record():
     assert record.rounds.tolist() == list(range(stopped + 1))
     assert np.isfinite(record.arrays()["model"]).all()
     assert stable_step(setup.problem) == 0.5
-    for steps, says in (
-        (1, r"stable up to local_lr times global_lr = 0\.5$"),
-        (2, r"local steps on this problem are stable up to 0\.5, so that global_lr is what is too large$"),
+    one = replace(setup, hyper=fedavg.Hyper(0.1, 1e200, 1), rule=AverageAll())
+    with pytest.raises(Diverged, match=r"the model is .* with local_lr 0.1 and global_lr 1e\+200; .*, by global_lr$"):
+        run(one, 50)
+
+
+LIMIT = r"plain gradient steps on this problem are stable up to 0\.5"
+OTHER = r"; for NAME the limit is another, often a smaller one, by "
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "hyper", "rule", "says"),
+    [
+        (fedavg.fedavg, fedavg.Hyper(9.0), AverageAll(), f"with local_lr 9.0 and global_lr 1; {LIMIT}$"),
+        (fedavg.fedavg, fedavg.Hyper(9.0), KnownRates(), f"{LIMIT}{OTHER}weights above 1$"),
+        (fedavg.fedavg, fedavg.Hyper(9.0, 2), AverageAll(), f"{LIMIT}{OTHER}global_lr$"),
+        (minibatch_sgd.minibatch_sgd, minibatch_sgd.Hyper(9.0), AverageAll(), f"with global_lr 9.0; {LIMIT}$"),
+        (fedlaavg.fedlaavg, fedlaavg.Hyper(9.0), None, f"{LIMIT}{OTHER}what it keeps of earlier rounds$"),
+        (
+            amplified.amplified,
+            amplified.Hyper(9.0, 10, 2),
+            AverageAll(),
+            f"with local_lr 9.0 and amplification 10; {LIMIT}{OTHER}amplification and what it keeps of earlier rounds$",
+        ),
+        (
+            fedavgm.fedavgm,
+            fedavgm.Hyper(9.0, 0.5, 2),
+            AverageAll(),
+            f"local_lr 9.0 and momentum 0.5 and global_lr 2; {LIMIT}{OTHER}momentum, global_lr and what it keeps .*$",
+        ),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_a_divergence_names_all_step_sizes_and_what_the_limit_leaves_out(algorithm, hyper, rule, says):
+    setup = Setup(quadratic(noise=0.0), algorithm, hyper, Bernoulli(RATES), rule)
+    with pytest.raises(Diverged, match=says.replace("NAME", algorithm.name)):
+        run(setup, 1000)
+
+
+@pytest.mark.parametrize("problem", [DiagonalQuadratic([-1, -3], [1, 0]), DiagonalQuadratic([0, 0], slope=[1e160, 0])])
+def test_no_step_is_said_to_be_stable_where_f_is_unbounded_below(problem):
+    setup = plain(Bernoulli([1.0, 1.0]), AverageAll(), 0.1, 1, problem=problem)
+    with pytest.raises(
+        Diverged, match=r"gradient steps of no size are stable on this problem, as it is unbounded below$"
     ):
-        with pytest.raises(Diverged, match=f"the model is no longer finite .* {says}"):
-            run(replace(setup, hyper=fedavg.Hyper(0.1, 1e200, steps)), 50)
-    with pytest.raises(Diverged, match=r"stable up to 0\.5, and global_lr enlarges them$"):
-        run(replace(setup, hyper=fedavg.Hyper(0.6, 1e200, 2)), 50)
+        run(setup, 20_000)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_a_start_whose_square_overflows_is_to_blame_itself(kind):
+    start = np.full((1, 1), 1e308)
+    if kind == "torch":
+        start = pytest.importorskip("torch").asarray(start)
+    with pytest.raises(InputError, match=r"start must be of numbers whose squares are finite; got .*e\+308"):
+        Simulation(plain(problem=quadratic(3)), start, 3, np.random.default_rng(0))
+
+
+def test_a_metric_that_is_infinite_stops_the_run_and_is_named():
+    """The model's square is finite, the objective of such a curvature is not."""
+    problem = DiagonalQuadratic([1e30] * 3, [1e130, 0, 0])
+    setup = plain(rule=AverageAll(), lr=1e30, steps=1, problem=problem, process=Bernoulli([1.0] * 3))
+    record = Record(("cohort_size", "weight_error", "squared_gradient"), 1, 50)
+    simulation = Simulation(setup, np.zeros((2, 1)), 50, np.random.default_rng(0), record)
+    with pytest.raises(Diverged, match=r"round 0: squared_gradient is not finite at the start, before any step$"):
+        simulation.advance()
+    problem = DiagonalQuadratic([1e30] * 3, [1e60, 0, 0])
+    setup = replace(setup, problem=problem, hyper=fedavg.Hyper(1e3))
+    record = Record(("cohort_size", "squared_gradient"), 2, 50)
+    simulation = Simulation(setup, np.zeros((2, 1)), 50, np.random.default_rng(0), record)
+    with pytest.raises(
+        Diverged, match=r"round (\d+): squared_gradient is no longer finite with local_lr 1000"
+    ) as caught:
+        simulation.advance()
+    values = record.arrays()["squared_gradient"]
+    assert np.isfinite(values[:, :-1]).all()
+    assert np.isinf(values[:, -1]).all()
+    assert f"round {record.rounds[-1]}:" in str(caught.value)
+
+
+def test_nan_is_no_divergence_where_a_metric_does_not_exist():
+    setup = Setup(quadratic(), mifa.mifa, mifa.Hyper(0.05), Bernoulli(RATES))
+    record = run(setup, 9, what=("weight_error", "cohort_size", "objective")).record.arrays()
+    assert np.isnan(record["weight_error"]).all()
+    assert np.isnan(record["cohort_size"][:, -1]).all()
+    setup = replace(setup, problem=Unknown([1, 2, 4], [-1, 0, 2]))
+    with pytest.raises(Diverged, match="round 0: objective is not finite at the start"):
+        run(setup, 9, what=("objective",))
+
+
+class Unknown(DiagonalQuadratic):
+    """A problem whose objective is lost in infinities."""
+
+    def objective(self, x):
+        return x[..., 0] * math.nan
 
 
 def test_a_cached_gradient_that_is_not_finite_stops_the_run():
@@ -184,6 +269,11 @@ def test_a_start_in_whole_numbers_is_one_in_floats(algorithm):
         simulation.advance()
         ends.append(simulation.state.linear["x"])
     assert np.array_equal(*ends)
+    torch = pytest.importorskip("torch")
+    simulation = Simulation(setup, torch.zeros((2, 1), dtype=torch.int64), 20, np.random.default_rng(0))
+    simulation.advance()
+    assert simulation.state.linear["x"].dtype == torch.float64
+    assert np.allclose(simulation.state.linear["x"].numpy(), ends[0], rtol=1e-12)
 
 
 @pytest.mark.parametrize("start", [np.array([[1j]]), np.array([[True]]), np.array([["x"]]), np.array([[math.nan]])])
