@@ -22,7 +22,10 @@ def differences(a: Run, b: Run) -> list[str]:
     lines += [f"status: {run.key[:12]} is partial ({run.reason})" for run in (a, b) if run.status != "complete"]
     first, second = a.data(), b.data()  # read even where their hashes agree: a file may have been damaged since
     data = list(_in_data(first, second))
-    if lines and not data and a.sha256 == b.sha256:
+    same = a.sha256 == b.sha256 and first.equals(second)  # a hash takes null for NaN, `equals` 0.0 for -0.0
+    if not data and not same:
+        data = ["data: equal numbers, other bits (such as 0.0 and -0.0, null and NaN, or another order or type)"]
+    if lines and same:
         return [*lines, f"data: the same bits, {first.height} rows"]
     # Versions matter only if they may be why the data differ.
     changed = [f"version of {place}: {x} and {y}" for place, x, y in _places(a.versions, b.versions)] if data else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,9 @@ def export(run: Run, path: str | os.PathLike[str]) -> None:
         os.replace(unfinished, target)
     except OSError as error:
         raise InputError("path", str(path), f"a file that can be written ({error.strerror})") from None
+    finally:
+        with suppress(OSError):
+            unfinished.unlink()
 
 
 def _strict(column: pl.Series) -> list[Any]:

@@ -8,6 +8,7 @@ whole run, and a run that was killed is partial and says so.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import logging
@@ -63,7 +64,8 @@ class Run:
         try:
             frame = pl.read_parquet(file)
         except Exception as error:  # whatever a damaged file makes of the reader
-            raise InputError("run", self.key[:12], f"one whose data can be read ({file.name}: {error})") from None
+            reason = "is missing" if isinstance(error, FileNotFoundError) else f"is damaged: {_first_sentence(error)}"
+            raise InputError("run", self.key[:12], f"one whose data can be read ({file.name} {reason})") from None
         if content_hash(frame) != self.sha256 or frame.height != self.rows:
             raise InputError("run", self.key[:12], f"one whose data are what its manifest says ({file.name} differs)")
         return frame
@@ -139,20 +141,41 @@ def runs(store: str | os.PathLike[str], where: Mapping[str, str] | None = None) 
 def find(reference: str | os.PathLike[str], store: str | os.PathLike[str]) -> Run:
     """The run of this folder, or of this key in the store, or of the beginning of a key.
 
-    Raises InputError if that is not one run.
+    Raises InputError if that is not one run; it names the manifest if that is damaged.
     """
-    own = _read(Path(reference), tell=True)
-    if own is not None:
-        return own
+    name = str(reference)
+    if not name.strip():
+        raise InputError("run", name, "a folder, or the beginning of a key")
+    if os.path.isdir(reference):  # of a key in a store of this name, too
+        own = _read(Path(reference), tell=True)
+        if own is not None:
+            return own
+        _require_undamaged(Path(reference), name)
+    if os.path.dirname(name):
+        raise InputError("run", name, "the folder of a run, with its manifest, or the beginning of a key")
     known = runs(store)
-    matching = [run for run in known if run.key.startswith(str(reference))]
+    matching = [run for run in known if run.key.startswith(name)]
     if len(matching) == 1:
         return matching[0]
+    if not matching:
+        for folder in sorted(Path(store).glob(f"{glob.escape(name)}*")):
+            _require_undamaged(folder, name)
     keys = [run.key[:12] for run in matching or known]
     allowed = "the beginning of one key only: " if matching else ""
-    raise InputError(
-        "run", str(reference), allowed + one_of(str(reference), keys) if keys else "in a store that has runs"
-    )
+    raise InputError("run", name, allowed + one_of(name, keys) if keys else "in a store that has runs")
+
+
+def _require_undamaged(folder: Path, reference: str) -> None:
+    """Raise InputError if the folder, which has no manifest that can be read, has one."""
+    for status in (COMPLETE, PARTIAL):
+        file = folder / f"{status}.json"
+        if os.path.exists(file):
+            raise InputError("run", reference, f"one whose manifest is not damaged ({file} is)")
+
+
+def _first_sentence(error: Exception) -> str:
+    """What a library says, without its line breaks and its advice in brackets."""
+    return " ".join(str(error).split()).partition(" (")[0][:160]
 
 
 def content_hash(frame: pl.DataFrame) -> str:
@@ -195,7 +218,7 @@ def _read(folder: Path, *, tell: bool = False) -> Run | None:
         file = folder / f"{status}.json"
         try:
             manifest = json.loads(file.read_text(encoding="utf-8"))
-            _require_manifest(manifest, folder.name, status)
+            _require_manifest(manifest, os.path.basename(os.path.abspath(folder)), status)
             fields = ("key", "status", "reason", "experiment", "versions", "rows", "sha256")
             return Run(folder, *(manifest[name] for name in fields))
         except (FileNotFoundError, NotADirectoryError):

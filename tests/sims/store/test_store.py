@@ -4,6 +4,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import shutil
 
 import numpy as np
 import polars as pl
@@ -72,8 +73,13 @@ def test_damaged_data_are_refused_and_a_damaged_manifest_is_no_run(tmp_path, cap
     with pytest.raises(InputError, match="run must be one whose data are what its manifest says"):
         run.data()
     file.write_bytes(file.read_bytes()[:50])
-    with pytest.raises(InputError, match="run must be one whose data can be read"):
+    with pytest.raises(InputError, match="run must be one whose data can be read") as caught:
         run.data()
+    assert "\n" not in str(caught.value)
+    file.unlink()
+    with pytest.raises(InputError, match=r"can be read \(\w+\.parquet is missing\); got") as caught:
+        run.data()
+    assert "POLARS" not in str(caught.value)
     (run.folder / "complete.json").write_text('{"key"')
     assert stored.complete(tmp_path, KEY) is None
     (tmp_path / "a folder of something else").mkdir()
@@ -147,12 +153,67 @@ def test_runs_are_found_by_key_folder_and_values(tmp_path):
         assert [found.key for found in stored.runs(tmp_path, where)] == keys, where
     with pytest.raises(InputError, match="where must be a place in the experiment"):
         stored.runs(tmp_path, {"process.nme": "cyclic"})
+    for nothing in ("", " "):
+        with pytest.raises(InputError, match=r"run must be a folder, or the beginning of a key; got ' ?'"):
+            stored.find(nothing, tmp_path)
+    with pytest.raises(InputError, match="run must be the folder of a run, with its manifest"):
+        stored.find(str(tmp_path / "nowhere" / KEY), tmp_path)
+    third = {
+        **EXPERIMENT,
+        "seed": next(s for s in range(99) if key_of({**EXPERIMENT, "seed": s})[0] == KEY[0] and s != 3),
+    }
+    stored.save(tmp_path, key_of(third), third, frame())
     with pytest.raises(InputError, match="run must be the beginning of one key only"):
-        stored.find("", tmp_path)
+        stored.find(KEY[0], tmp_path)
+    shutil.rmtree(tmp_path / key_of(third))
     with pytest.raises(InputError, match=f"run must be one of {min(KEY, OTHER)[:12]}, {max(KEY, OTHER)[:12]}"):
         stored.find("x", tmp_path)
     with pytest.raises(InputError, match="store must be a folder with results"):
         stored.find("b", tmp_path / "nowhere")
+
+
+def test_the_empty_reference_is_refused_though_the_store_has_one_run(tmp_path):
+    stored.save(tmp_path, KEY, EXPERIMENT, frame())
+    with pytest.raises(InputError, match="run must be a folder, or the beginning of a key; got ''"):
+        stored.find("", tmp_path)
+
+
+def test_a_run_is_found_from_within_its_folder(tmp_path, monkeypatch):
+    run = stored.save(tmp_path, KEY, EXPERIMENT, frame())
+    monkeypatch.chdir(run.folder)
+    assert stored.find(".", "results").key == KEY
+
+
+@pytest.mark.parametrize("reference", ["store/KEY", "KEY", "KEY[:9]"])
+@pytest.mark.parametrize("others", [True, False])
+def test_a_damaged_manifest_is_named_however_it_is_referred_to(reference, others, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = stored.save("store", KEY, EXPERIMENT, frame())
+    if others:
+        stored.save("store", OTHER, SECOND, frame())
+    (run.folder / "complete.json").write_text("{")
+    reference = reference.replace("KEY[:9]", KEY[:9]).replace("KEY", KEY)
+    with pytest.raises(InputError, match=rf"run must be .* not damaged \(store/{KEY}/complete\.json is\); got"):
+        stored.find(reference, "nowhere" if "/" in reference else "store")
+
+
+def test_equal_numbers_of_other_bits_are_not_the_same(tmp_path):
+    zero = pl.lit(0.0).alias("gap")
+    size = pl.when(pl.col("size").is_null()).then(np.nan).otherwise("size").alias("size")
+    for number, (one, two) in enumerate(
+        [
+            (frame().with_columns(zero), frame().with_columns(-zero)),
+            (frame(), frame().with_columns(size)),
+            (frame(), frame().reverse()),
+            (frame(), frame().with_columns(pl.col("round").cast(pl.Int32))),
+        ]
+    ):
+        first, second = (
+            stored.save(tmp_path / f"{number}{x}", KEY, EXPERIMENT, data) for x, data in (("a", one), ("b", two))
+        )
+        (line,) = stored.differences(first, second)
+        assert line.startswith("data: equal numbers, other bits"), number
+        assert stored.differences(first, first) == []
 
 
 def test_differences(tmp_path):
@@ -216,7 +277,10 @@ def test_exports(tmp_path):
         stored.export(run, tmp_path / "data.xlsx")
     with pytest.raises(InputError, match="path must be a file that can be written"):
         stored.export(run, tmp_path / "nowhere" / "data.csv")
-    assert sorted(os.listdir(tmp_path)) == ["data.csv", "data.json", "store"]
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(InputError, match="path must be a file that can be written"):
+        stored.export(run, tmp_path / "folder.csv")
+    assert sorted(os.listdir(tmp_path)) == ["data.csv", "data.json", "folder.csv", "store"]
 
 
 def test_a_store_that_cannot_be_written(tmp_path):
