@@ -13,11 +13,13 @@ import polars as pl
 
 from fltheory.errors import InputError
 from sims import store as stored
+from sims.catalogue import TRAINING
 from sims.experiment import read
 from sims.montecarlo.simulate import simulate
 from sims.store import Run
 
 DIGITS = 12  # of a key
+LONGEST = 60  # remark in a table
 
 
 def simulate_file(
@@ -50,7 +52,7 @@ def simulate_file(
 def results_table(
     store: str | os.PathLike[str] = "results", where: Iterable[str] = (), *, as_json: bool = False
 ) -> str:
-    """The runs of a store, a line each.
+    """The runs of a store, a line each; of training, the name of the data stands for the problem.
 
     where   "place=value" texts that the experiment must satisfy, such as "process.name=markov" or "rounds=1000"
     """
@@ -63,7 +65,7 @@ def results_table(
     found = stored.runs(store, conditions)
     if as_json:
         return json.dumps([_about(run) for run in found], indent=1)
-    head = ("key", "status", "problem", "process", "algorithms", "rounds", "replicates", "seed")
+    head = ("key", "status", "problem", "process", "algorithms", "rounds", "replicates", "seed", "remark")
     return _table(head, [_row(run) for run in found])
 
 
@@ -91,6 +93,7 @@ def results_diff(a: str, b: str, store: str | os.PathLike[str] = "results") -> t
 def results_summary(run: Run) -> str:
     """Key, status, and the mean of every metric in the last round that has it, with its standard error."""
     head = f"{run.key[:DIGITS]}  {run.status}{f' ({run.reason})' if run.reason else ''}  {run.folder}"
+    last = _last(run.data())
     rows = [
         (
             str(r["algorithm"]),
@@ -100,23 +103,28 @@ def results_summary(run: Run) -> str:
             f"{r['standard_error']:.2g}",
             str(r["n"]),
         )
-        for r in _last(run.data())
+        for r in last
     ]
     table = _table(("algorithm", "metric", "round", "mean", "std. error", "replicates"), rows)
-    return "\n".join([head, table, *_remarks(run, rows)])
+    return "\n".join([head, table, *_remarks(run, last)])
 
 
-def _remarks(run: Run, rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """What a reader of the table must not overlook."""
+def _remarks(run: Run, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What a reader of the rows must not overlook."""
     remarks = []
-    if len({row[2] for row in rows}) > 1:
+    if len({row["round"] for row in rows}) > 1:
         remarks.append("not all of the same round: each metric is shown in the last round that has it")
-    shown = {row[0] for row in rows}
+    shown = {str(row["algorithm"]) for row in rows}
     labels = [str(contestant["label"]) for contestant in run.experiment["algorithm"]]
-    missing = [label for label in labels if label not in shown and not run.reason.startswith(f"{label}, ")]
+    missing = [label for label in labels if label not in shown and not _is_named(label, run.reason)]
     if rows and missing:
         remarks.append(f"not run, as the run ended before: {', '.join(missing)}")
     return remarks
+
+
+def _is_named(label: str, reason: str) -> bool:
+    """Whether the reason is this algorithm's; of training, it may be that of several, one after the other."""
+    return reason.startswith(f"{label}, ") or f"; {label}, replicate " in reason
 
 
 def _last(data: pl.DataFrame) -> list[dict[str, Any]]:
@@ -155,15 +163,23 @@ def _as_json(run: Run, rows: list[dict[str, Any]]) -> str:
     for row in rows:
         row["standard_error"] = row["standard_error"] if np.isfinite(row["standard_error"]) else None
         row["mean"] = row["mean"] if np.isfinite(row["mean"]) else str(row["mean"])  # JSON has no infinity
-    return json.dumps(_about(run) | {"last": rows}, indent=1)
+    return json.dumps(_about(run) | {"last": rows, "remarks": _remarks(run, rows)}, indent=1)
 
 
 def _row(run: Run) -> tuple[str, ...]:
     experiment: Mapping[str, Any] = run.experiment
     labels = ", ".join(algorithm["label"] for algorithm in experiment["algorithm"])
-    names = (experiment["problem"]["name"], experiment["process"]["name"], labels)
+    names = (_problem(experiment["problem"]), experiment["process"]["name"], labels)
     numbers = (experiment["rounds"], experiment["replicates"], experiment["seed"])
-    return (run.key[:DIGITS], run.status, *names, *map(str, numbers))
+    remark = run.reason if len(run.reason) <= LONGEST else f"{run.reason[: LONGEST - 3]}..."
+    return (run.key[:DIGITS], run.status, *names, *map(str, numbers), remark)
+
+
+def _problem(named: Mapping[str, Any]) -> str:
+    """The name of the problem; of training, that of its data."""
+    data = named.get("data")
+    name = (data.get("name") if isinstance(data, Mapping) else data) if named["name"] == TRAINING else None
+    return str(name or named["name"])
 
 
 def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

@@ -75,18 +75,33 @@ def simulate(
                     frames.append(frame)
                     if stopped:
                         raise stopped
+            data = _joined(frames, experiment)
+        except MemoryError:
+            raise _too_much(experiment) from None
         except FileNotFoundError:
             # Another process that ran the same experiment has finished it and cleared its chunks away.
             if run := stored.complete(store, experiment.key):
                 return run
             raise
         except (Stopped, KeyboardInterrupt) as error:
-            data = pl.concat(frames) if frames else pl.DataFrame()
+            data = _joined(frames, experiment)
             stored.save(store, experiment.key, about, data, partial=str(error) or "interrupted")
             raise
-        run = stored.save(store, experiment.key, about, pl.concat(frames))
+        run = stored.save(store, experiment.key, about, data)
         shutil.rmtree(chunks, ignore_errors=True)
         return run
+
+
+def _joined(frames: list[pl.DataFrame], experiment: Experiment) -> pl.DataFrame:
+    try:
+        return pl.concat(frames) if frames else pl.DataFrame()
+    except MemoryError:
+        raise _too_much(experiment) from None
+
+
+def _too_much(experiment: Experiment) -> InputError:
+    allowed = "fewer, or recorded less often: the memory does not hold the data of all"
+    return InputError("replicates", experiment.replicates, allowed)
 
 
 def is_sound(run: stored.Run) -> bool:

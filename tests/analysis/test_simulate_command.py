@@ -1,5 +1,6 @@
 """`fltheory simulate` and `fltheory results`: the same bits however an experiment is run, and what is printed."""
 
+import hashlib
 import importlib.util
 import json
 import os
@@ -222,7 +223,9 @@ def diverging(**options):
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_divergence_keeps_what_was_recorded(tmp_path, workers):
-    says = r"too far, round \d+: the update of client 2 is no longer finite with local_lr 0.9 and global_lr 2; .* 0.5$"
+    says = (
+        r"too far, round \d+: the update of client 2 is no longer finite with local_lr 0.9 and global_lr 2; .* 0.5; .*$"
+    )
     with pytest.raises(Diverged, match=says) as caught:
         simulate(diverging(), store=tmp_path, workers=workers)
     (run,) = stored.runs(tmp_path)
@@ -310,13 +313,23 @@ def test_the_table_lists_and_filters(file, tmp_path):
     file.write_text(FILE.replace("seed = 5", "seed = 6").replace("markov", "bernoulli"))
     simulate_file(file, store=store, progress=False)
     lines = results_table(store).splitlines()
-    assert lines[0].split() == ["key", "status", "problem", "process", "algorithms", "rounds", "replicates", "seed"]
+    assert lines[0].split() == [
+        "key",
+        "status",
+        "problem",
+        "process",
+        "algorithms",
+        "rounds",
+        "replicates",
+        "seed",
+        "remark",
+    ]
     assert len(lines) == 3
     (only,) = results_table(store, ["process.name=bernoulli", "seed=6"]).splitlines()[1:]
     assert only.split()[1:] == ["complete", "quadratic", "bernoulli", "FedAU,", "mifa", "30", "23", "6"]
     assert len(json.loads(results_table(store, as_json=True))) == 2
     assert results_table(store, ["seed=7"]).splitlines() == [
-        "key  status  problem  process  algorithms  rounds  replicates  seed"
+        "key  status  problem  process  algorithms  rounds  replicates  seed  remark"
     ]
     with pytest.raises(InputError, match="where must be place=value"):
         results_table(store, ["seed"])
@@ -404,6 +417,51 @@ def test_a_run_that_ended_early_says_what_it_lacks(tmp_path):
         simulate(made, store=tmp_path)
     text = results_show(made.key, tmp_path)
     assert text.endswith("\nnot run, as the run ended before: other")
+    told = json.loads(results_show(made.key, tmp_path, as_json=True), parse_constant=pytest.fail)
+    assert told["remarks"] == ["not run, as the run ended before: other"]
+    assert "too far, round " in results_table(tmp_path).splitlines()[1]
+
+
+def test_an_infinite_metric_does_not_make_a_complete_run(tmp_path):
+    """Local steps of this size leave the model finite for a while, but not its objective."""
+    made = diverging(
+        problem={"name": "quadratic", "curvature": [1e30, 1e30, 1e30], "centre": [1e60, 0, 0]},
+        rounds=50,
+        algorithm={"name": "fedavg", "local_lr": 1000},
+        record={"what": ["squared_gradient"], "every": 2},
+    )
+    with pytest.raises(Diverged, match=r"^fedavg, round \d+: squared_gradient is no longer finite with local_lr 1000 "):
+        simulate(made, store=tmp_path)
+    assert stored.runs(tmp_path)[0].status == "partial"
+
+
+def test_minus_infinity_is_shown_as_a_number(tmp_path):
+    with pytest.raises(InputError, match=r"p must be a finite number; got -inf$"):
+        simulate(diverging(process={"name": "bernoulli", "p": -np.inf}), store=tmp_path)
+
+
+def test_a_training_that_diverged_shows_its_data_and_why(tmp_path):
+    problem = {"name": "training", "data": {"name": "digits", "size": 8}, "model": "mlp", "partition": "iid"}
+    made = {"problem": problem, "process": {"name": "bernoulli"}, "rounds": 9, "replicates": 2, "seed": 3}
+    made |= {"algorithm": [{"label": "a"}, {"label": "b"}, {"label": "c"}]}
+    key = hashlib.sha256(json.dumps(made, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    data = pl.DataFrame({"algorithm": ["a"] * 2, "replicate": [0, 1], "round": [9, 9], "train_loss": [1.0, 3.0]})
+    why = (
+        "b, replicate 0: round 0: the model is no longer finite; c, replicate 1: round 0: the model is no longer finite"
+    )
+    stored.save(tmp_path, key, made, data, remark=why)
+    (line,) = results_table(tmp_path).splitlines()[1:]
+    assert line.split()[1:3] == ["complete", "digits"]
+    assert "b, replicate 0: round 0" in line
+    shown = results_show(key[:12], tmp_path)
+    assert f"complete ({why})" in shown
+    assert "not run" not in shown
+    told = json.loads(results_show(key[:12], tmp_path, as_json=True))
+    assert (told["reason"], told["remarks"]) == (why, [])
+    made["problem"] = problem | {"data": "digits"}
+    key = hashlib.sha256(json.dumps(made, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    stored.save(tmp_path, key, made, data)
+    assert results_table(tmp_path).count("digits") == 2
 
 
 def test_metrics_of_different_rounds_are_said_to_be(file, tmp_path):
@@ -428,4 +486,14 @@ def test_memory_that_does_not_hold_the_run_is_one_sentence(file, tmp_path, monke
 
     monkeypatch.setattr(replicates, "Simulation", full)
     with pytest.raises(InputError, match="rounds must be fewer, or recorded less often"):
+        simulate_file(file, store=tmp_path, progress=False)
+
+
+@pytest.mark.parametrize("where", ["concat", "DataFrame"])
+def test_memory_that_does_not_hold_the_joined_data_is_one_sentence(file, tmp_path, monkeypatch, where):
+    def full(*arguments):
+        raise MemoryError
+
+    monkeypatch.setattr(pl, where, full)
+    with pytest.raises(InputError, match=r"replicates must be fewer, or recorded less often: .*; got 23$"):
         simulate_file(file, store=tmp_path, progress=False)
