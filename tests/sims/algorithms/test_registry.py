@@ -16,11 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fltheory.errors import InputError
+from sims import preflight
 from sims.algorithms import Costs, algorithms, costs, implicit_weights
 from sims.algorithms.fedamd import fedamd, fedamd_massive
 from sims.algorithms.fedavg import fedavg
 from sims.algorithms.objectives import RULES
 from sims.algorithms.scaffold import scaffold
+from sims.experiment import parse
 from sims.weighting import RULES as RULES_OF_THE_ROUND_LOOP
 from tests.sims.algorithms import test_backends as backends
 
@@ -28,19 +30,20 @@ EXAMPLE = '''\
 """FedAvg, one round late: the server applies the mean update that arrived in the round before."""
 
 from dataclasses import dataclass
-from typing import Any
 
+from sims.algorithms.arguments import positive
 from sims.algorithms.protocol import Algorithm, State, Work, mean
 from sims.arrays import zeros
 
 
 @dataclass(frozen=True)
 class Hyper:
-    local_lr: Any
+    local_lr: float  # or a Fraction
     local_steps: int = 1
 
 
 def init(hyper, x0, n_clients):
+    positive(local_lr=hyper.local_lr, local_steps=hyper.local_steps)
     return State({"x": x0, "pending": zeros(x0.shape, x0)})
 
 
@@ -54,6 +57,14 @@ def apply(state, cohort, local, hyper):
 
 late = Algorithm("late", "my draft", Hyper, init, work, apply, server_vectors=lambda n_clients: 2)
 '''
+
+SMALL = {
+    "kind": "simulate",
+    "rounds": 3,
+    "replicates": 2,
+    "problem": {"name": "quadratic", "curvature": [1, 2]},
+    "process": {"name": "bernoulli", "p": 0.5},
+}
 
 
 def test_every_algorithm_is_registered_under_its_name() -> None:
@@ -85,6 +96,10 @@ def test_a_new_algorithm_is_a_module_under_30_lines_and_one_entry_point(foreign_
     assert costs(late, 10, 100) == Costs(1600, 0, 1, 1)
     backends.test_floats_agree_with_rationals(late)
     backends.test_what_is_kept_is_what_is_declared(late)
+    for wrong in ({"local_lr": -1}, {"local_lr": "a"}, {"local_lr": 0.1, "local_steps": -2}):
+        with pytest.raises(InputError, match=rf"^{list(wrong)[-1]} must be a finite number above 0; got "):
+            parse({**SMALL, "algorithm": {"name": "late", **wrong}})
+    preflight.check(parse({**SMALL, "algorithm": {"name": "late", "local_lr": 0.1}}))
 
 
 def test_contributing_shows_this_example() -> None:
