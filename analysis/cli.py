@@ -167,7 +167,7 @@ def verify(
 @app.command()
 def falsify(
     claim_id: Annotated[str, typer.Argument(metavar="ID")],
-    budget: Annotated[str, typer.Option(help="How long to search: 60s, 10m.")] = "60s",
+    budget: Annotated[str, typer.Option(help="How long to search: 60s, 10m; a late find may take 1/5 longer.")] = "60s",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the search.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Where a witness goes; ID.witness.json by default.")] = None,
 ) -> None:
@@ -219,7 +219,7 @@ def graph(
 
 @app.command()
 def weights(
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="CSV or Parquet: client, round or timestamp.")],
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="CSV or Parquet: client, round or timestamp, available.")],
     cutoff: Annotated[str, typer.Option(help="Cutoff K of the intervals, or inf.")],
     clients: Annotated[str | None, typer.Option(help="Number of clients, or a file with one client a line.")] = None,
     rounds: Annotated[int | None, typer.Option(help="Number of rounds of the log.")] = None,
@@ -227,7 +227,12 @@ def weights(
     out: Annotated[Path, typer.Option(help="Where the plot goes.")] = Path("weights.png"),
     as_json: JsonFlag = False,
 ) -> None:
-    """Fit rates to a participation log and give FedAU's weights with their exact error."""
+    """Fit rates to a participation log and give FedAU's weights with their exact error.
+
+    With a column `available` (1 or 0) each row is an observation, and rounds without a row are skipped. Without it
+    each row is a participation, and all other rounds of the clients in the log count as off. Of `round` and
+    `timestamp`, `timestamp` is read with --round-length and `round` without.
+    """
     _one_thread_a_process()
     from analysis.files import require_writable
     from analysis.traces import read_log

@@ -24,10 +24,11 @@ ISO = r"^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d)(:\d\d(?:\.\d+)?)?\s*([Zz]|[+-]\d\d
 
 @dataclass(frozen=True)
 class Table:
-    """The wanted columns, and in column `row` the place of each row in the file."""
+    """The wanted columns, and in column `row` the place of each row in the file; the other column of times, if any."""
 
     frame: pl.DataFrame
     is_csv: bool
+    ignored: str = ""
 
     def text(self, column: str) -> pl.Series:
         return self.frame[column].cast(pl.String, strict=False).str.strip_chars()
@@ -66,7 +67,8 @@ def open_log(path: Path, when: str) -> Table:
         frame = frame.filter(~pl.all_horizontal(pl.col(wanted).is_null()))
     if frame.is_empty():
         raise InputError("the log", str(path), "a file with at least one row")
-    return Table(frame, is_csv)
+    other = "timestamp" if when == "round" else "round"
+    return Table(frame, is_csv, other if other in found else "")
 
 
 def _needed(found: list[str], when: str) -> str:

@@ -30,6 +30,8 @@ class Log:
     n_unsorted        rows that stood after a later round of the same client
     n_duplicates      rows that were merged into another row of the same client and round
     n_contradictions  (client, round) pairs said to be both available and not; they count as available
+    when              the column that says when: "round" or "timestamp"; empty for a log that was not read
+    ignored           the other one of them, where the file has both
     """
 
     clients: tuple[str, ...]
@@ -41,6 +43,8 @@ class Log:
     n_unsorted: int = 0
     n_duplicates: int = 0
     n_contradictions: int = 0
+    when: str = ""
+    ignored: str = ""
 
     @property
     def n_clients(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,8 @@ def read_log(
     `timestamp` (ISO date-times, with an offset from UTC in every row or in none; or seconds), and optionally
     `available` (true/false or 1/0). With `available` each row is an observation, and a (client, round)
     without a row is unobserved; without it each row is a participation, and in all other rounds a client
-    that the log shows was off. Blank lines are skipped, other columns ignored.
+    that the log shows was off. Blank lines are skipped, other columns ignored: of `round` and `timestamp`, where
+    both stand, the one that is not asked for (`Log.ignored`).
 
     clients       number of clients N, whose ids are 0..N-1 (a text of digits is a number), or a file with one
                   id a line; those that the log never shows are never seen. Default: those it shows
@@ -59,7 +61,7 @@ def read_log(
         raise InputError("rounds", n_rounds, f"at most {MOST_CELLS // len(names)} for {len(names)} clients")
     client = _positions(ids, names)
     table.require("client", client >= 0, f"one of the {len(names)} clients that clients = {clients} allows")
-    return _log(names, n_rounds, client, round_, on)
+    return replace(_log(names, n_rounds, client, round_, on), when=when, ignored=table.ignored)
 
 
 def _log(

@@ -6,6 +6,7 @@ import io
 import math
 import textwrap
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -45,12 +46,24 @@ def summary_text(report: WeightsReport) -> str:
         f"rows out of order: {s['unsorted']} (sorted); duplicate rows: {s['duplicates']} (merged)",
         f"rounds given as both available and not: {s['contradictions']} (taken as available)",
         f"clients never seen: {s['never_seen']} (no rate, no weight)",
-        f"unobserved: {s['unobserved_share']:.1%} of the rounds of clients seen (skipped, not taken as off)",
+        *_unobserved(s["unobserved_share"]),
         f"rate: {_range(report.rate)}",
         f"weight: {_range(report.weight)}",
         f"rate x weight: {_range(report.rate * report.weight)}",
     ]
+    if report.log.ignored:
+        how = "; --round-length makes rounds of the timestamps" if report.log.when == "round" else ""
+        lines.insert(1, f"time: column {report.log.when} (column {report.log.ignored} is not used{how})")
     return "\n".join(lines)
+
+
+def _unobserved(share: Any) -> list[str]:
+    if share is not None:
+        return [f"unobserved: {share:.1%} of the rounds of clients seen (skipped, not taken as off)"]
+    return [
+        "unobserved: not recorded (no column `available`): each row is a participation,",
+        "  and all other rounds of the clients seen count as off",
+    ]
 
 
 def _range(values: Floats) -> str:
@@ -101,4 +114,7 @@ def _notes(report: WeightsReport) -> Iterator[str]:
         shares = ", ".join(f"{q:g}" for q in QUANTILES)
         yield f"Listed, and given an exact error, are the clients at the quantiles {shares} of the rate."
     if np.any(report.observed[report.shown] > LONGEST_EXACT):
-        yield f"No exact error is computed beyond {LONGEST_EXACT} observed rounds."
+        yield (
+            f"No exact error (-) is computed beyond {LONGEST_EXACT} observed rounds, where it takes seconds or more a "
+            "client."
+        )

@@ -78,8 +78,12 @@ class WeightsReport:
         low, high = float(self.rate_low[client]), float(self.rate_high[client])
         return Estimate(rate, error, low, high, LEVEL, n, METHOD)
 
-    def summary(self) -> dict[str, int | float]:
-        """Counts of the log; `unobserved_share` is that of the rounds of the clients that were seen."""
+    def summary(self) -> dict[str, int | float | str | None]:
+        """Counts of the log, and which columns said when.
+
+        `unobserved_share` is that of the rounds of the clients that were seen; None where the log has no column
+        `available`, so that nothing is known of what was observed and every other round counts as off.
+        """
         seen = int(np.count_nonzero(self.observed))
         return {
             "clients": self.log.n_clients,
@@ -89,8 +93,13 @@ class WeightsReport:
             "duplicates": self.log.n_duplicates,
             "contradictions": self.log.n_contradictions,
             "never_seen": self.log.n_clients - seen,
-            "unobserved_share": 1 - int(self.observed.sum()) / (seen * self.log.n_rounds),
+            "unobserved_share": None if self.log.observed is None else self._unobserved(seen),
+            "time_column": self.log.when or None,
+            "ignored_column": self.log.ignored or None,
         }
+
+    def _unobserved(self, seen: int) -> float:
+        return 1 - int(self.observed.sum()) / (seen * self.log.n_rounds)
 
     def to_text(self) -> str:
         """The summary, a table of the clients `shown`, and what its columns mean."""

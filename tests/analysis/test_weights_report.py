@@ -149,7 +149,33 @@ def test_no_exact_error_for_a_very_long_log() -> None:
     report = weights_report(log, 50)
     assert math.isnan(report.exact_error[0])
     assert report.weight[0] == pytest.approx(50, rel=1e-9)
-    assert "No exact error is computed beyond 20000" in report.to_text()
+    text = " ".join(report.to_text().split())
+    assert "No exact error (-) is computed beyond 20000 observed rounds, where it takes seconds or more" in text
+
+
+def test_a_log_without_observations_says_that_other_rounds_count_as_off(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("client,round\na,0\na,3\n")
+    report = weights_report(read_log(tmp_path / "log.csv"), 50)
+    text = " ".join(report.summary_text().split())
+    assert "unobserved: not recorded (no column `available`): each row is a participation, and all other" in text
+    assert "0.0%" not in text
+    assert report.summary()["unobserved_share"] is None
+    assert report.rate[0] == 0.5
+
+
+@pytest.mark.parametrize(("length", "used", "ignored"), [(None, "round", "timestamp"), ("5s", "timestamp", "round")])
+def test_a_log_with_rounds_and_timestamps_says_which_are_used(
+    tmp_path: Path, length: str | None, used: str, ignored: str
+) -> None:
+    (tmp_path / "log.csv").write_text("client,round,timestamp\na,0,0\na,9,10\n")
+    report = weights_report(read_log(tmp_path / "log.csv", round_length=length), 50)
+    assert f"time: column {used} (column {ignored} is not used" in report.summary_text()
+    assert (report.summary()["time_column"], report.summary()["ignored_column"]) == (used, ignored)
+    assert report.log.n_rounds == (10 if length is None else 3)
+    (tmp_path / "log.csv").write_text(f"client,{used}\na,0\n")
+    report = weights_report(read_log(tmp_path / "log.csv", round_length=length), 50)
+    assert "time: " not in report.summary_text()
+    assert report.summary()["ignored_column"] is None
 
 
 def test_text_says_what_was_mended_and_who_was_never_seen(tmp_path: Path) -> None:
