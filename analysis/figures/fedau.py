@@ -20,18 +20,18 @@ REPLICATES = 50_000
 
 
 def weight_error_over_time(out: Path) -> list[Path]:
-    """Exact average weight error against T, Monte Carlo with its intervals, and the three bounds (Theorem 3)."""
+    """Exact weight error after T rounds and on average over them, Monte Carlo with its intervals, the three bounds."""
     cutoff, rounds = 50, 10_000
-    horizons = np.unique([*np.geomspace(2, rounds, 60).astype(int), cutoff, cutoff + 1])  # the error jumps at t = K
+    horizons = np.unique([*np.geomspace(2, rounds, 60).astype(int), cutoff - 1, cutoff])  # it jumps in round K
     simulated = (10, 30, 100, 300, 1000, 3000, 10_000)
     rows: list[dict[str, object]] = []
     with house_style():
         figure = new_figure(2.9)
         for axes, p in zip(figure.subplots(1, 2, sharey=True), (0.02, 0.1), strict=True):
-            error = exact_weight_law(p, cutoff, rounds).error
-            average = np.cumsum(error) / np.arange(1, rounds + 1)
-            lines = {"exact, round t": error[horizons - 1], "exact, average": average[horizons - 1]}
-            axes.plot(horizons - 1, lines["exact, round t"], color=GREY, lw=1, label="exact, round $t = T-1$")
+            error = exact_weight_law(p, cutoff, rounds + 1).error
+            average = np.cumsum(error) / np.arange(1, rounds + 2)
+            lines = {"exact, round t = T": error[horizons], "exact, average": average[horizons - 1]}
+            axes.plot(horizons, lines["exact, round t = T"], color=GREY, lw=1, label="exact, round $t = T$")
             axes.plot(horizons, lines["exact, average"], color=BLACK, label="exact, average over $t < T$")
             for which, (color, label) in BOUNDS.items():
                 lines[which] = np.array([weight_error_bound(p, cutoff, int(T), which) for T in horizons])
@@ -41,7 +41,7 @@ def weight_error_over_time(out: Path) -> list[Path]:
             spread = [values - [e.low for e in estimates], [e.high for e in estimates] - values]
             axes.errorbar(
                 simulated, values, spread, fmt="o", ms=3, capsize=2, color=BLUE,
-                label=f"Monte Carlo, {REPLICATES:,} runs, {estimates[0].level:.1%} interval",
+                label=f"Monte Carlo, {estimates[0].n:,} runs, {estimates[0].level:.1%} interval",
             )  # fmt: skip
             axes.set(xscale="log", yscale="log", xlabel="rounds $T$", title=f"$p = {p}$, $K = {cutoff}$")
             axes.set_xlim(1.8, 1.2 * rounds)

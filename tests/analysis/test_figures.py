@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
+from analysis.figures import fedau
 from analysis.figures.fedau import figures
 from fltheory.errors import InputError
 from fltheory.weights import best_cutoff, corollary4_cutoff, exact_weight_law, weight_error_bound
@@ -28,18 +30,44 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, 
 def test_weight_error_over_time(drawn: dict[str, list[dict[str, str]]]) -> None:
     rows = drawn["weight_error_over_time"]
     assert {r["what"] for r in rows} == {
-        "exact, round t", "exact, average", "theorem3", "repaired", "improved", "Monte Carlo"
+        "exact, round t = T", "exact, average", "theorem3", "repaired", "improved", "Monte Carlo"
     }  # fmt: skip
-    average = {p: np.cumsum(exact_weight_law(p, 50, 10_000).error) / np.arange(1, 10_001) for p in (0.02, 0.1)}
+    error = {p: exact_weight_law(p, 50, 10_001).error for p in (0.02, 0.1)}
+    average = {p: np.cumsum(error[p]) / np.arange(1, 10_002) for p in error}
     for row in rows:
         p, T, value = float(row["p"]), int(row["T"]), float(row["value"])
         exact = average[p][T - 1]
-        if row["what"] == "exact, average":
+        if row["what"] == "exact, round t = T":
+            assert value == error[p][T]
+        elif row["what"] == "exact, average":
             assert value == exact
         elif row["what"] in ("theorem3", "repaired", "improved"):
             assert value == weight_error_bound(p, 50, T, row["what"]) >= exact  # type: ignore[arg-type]
         elif row["what"] == "Monte Carlo":
             assert float(row["low"]) <= exact <= float(row["high"])
+
+
+def test_the_picture_shows_the_rows_and_counts_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every curve at the T and the value of its rows; the number of runs is that of the estimate."""
+    shown: list[Figure] = []
+    monkeypatch.setattr(fedau, "REPLICATES", 100)
+
+    def keep(figure: Figure, path: Path) -> Path:
+        shown.append(figure)
+        return path
+
+    monkeypatch.setattr(fedau, "save", keep)
+    _, data = figures["weight_error_over_time"](tmp_path)
+    rows = list(csv.DictReader(data.read_text().splitlines()))
+    names = {"exact, round $t = T$": "exact, round t = T", "exact, average over $t < T$": "exact, average"}
+    names |= {f"bound: {label}": which for which, (_, label) in fedau.BOUNDS.items()}
+    for axes, p in zip(shown[0].axes, ("0.02", "0.1"), strict=True):
+        curves = {str(line.get_label()): line for line in axes.lines if not str(line.get_label()).startswith("_")}
+        assert set(curves) == set(names)
+        for label, line in curves.items():
+            points = [(int(r["T"]), float(r["value"])) for r in rows if (r["p"], r["what"]) == (p, names[label])]
+            assert list(zip(*line.get_data(), strict=True)) == points
+        assert axes.containers[0].get_label().startswith("Monte Carlo, 8,192 runs")
 
 
 def test_bias_and_variance_over_cutoff(drawn: dict[str, list[dict[str, str]]]) -> None:
