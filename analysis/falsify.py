@@ -1,7 +1,8 @@
 """The falsifier: search the spaces of a claim's trials for a point that satisfies every condition and violates it.
 
 It climbs left/right in floats, shrinks what it finds, in floats first, where a try is cheap, and makes it exact; then
-it shrinks on while the point stays a counterexample in exact arithmetic. A share of the budget is kept for that. It
+it shrinks on while the point stays a counterexample in exact arithmetic. A search that finds nothing takes its whole
+budget; shrinking takes what is left of it, and at least a fifth of it, by which a late find may pass the budget. It
 knows nothing of a claim but its statement and how to compute its two sides.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -23,8 +25,9 @@ from fltheory.streams import stream
 ELITE = 12  # best points of a trial that the search goes on from
 EXPLORE = 0.3  # share of fresh points
 MARGIN = 1e-9  # a float ratio must pass 1 by more than rounding before exact arithmetic is asked
-RESERVE = 0.2  # share of the budget that no search takes: it is for shrinking
+RESERVE = 0.2  # share of the budget that shrinking gets at least, beyond the budget after a late find
 IN_FLOATS = 0.4  # share of the time for shrinking that may be spent before anything is exact
+BITS = (1, 2, 3, 4, 6, 8, 12)  # after the point, to which all numbers are rounded before they shrink one by one
 
 
 Violates = Callable[[Trial, Claim, Point], Judgement | None]
@@ -66,10 +69,11 @@ def falsify(
     seed: int = 0,
     report: Callable[[Search], None] = lambda search: None,
 ) -> Search:
-    """Search the trials of a claim in turn, and shrink what is found, within `seconds`; the first one ends it.
+    """Search the trials of a claim in turn for `seconds`, and shrink the first counterexample, which ends the search.
 
     The points tried depend on the seed alone, how many of them on the time. The budget is passed by one evaluation at
-    most. Raises InputError for a budget that is not positive or a claim without trials.
+    most, and after a late find by shrinking, which may take a fifth of it longer. Raises InputError for a budget that
+    is not positive or a claim without trials.
     """
     if not seconds > 0:
         raise InputError("budget", seconds, "a positive number of seconds")
@@ -77,7 +81,7 @@ def falsify(
         raise InputError("claim", claim.id, "a claim that can be put to the test (one with a trial)")
     search, start = Search(), time.monotonic()
     climbs = [_climb(trial, claim, seed, k) for k, trial in enumerate(trials)]
-    while search.found is None and search.seconds < (1 - RESERVE) * seconds:
+    while search.found is None and search.seconds < seconds:
         for trial, climb in zip(trials, climbs, strict=True):
             point, judgement = next(climb)
             search.tried += 1
@@ -85,7 +89,7 @@ def falsify(
             if judgement is not None and judgement.admitted:
                 search.admit(point, judgement)
                 if judgement.ratio > 1 + MARGIN:
-                    left = max(seconds - search.seconds, 0.0)
+                    left = max(seconds - search.seconds, RESERVE * seconds)
                     search.found = exact_witness(trial, claim, point, seconds=left)
                     if search.found is not None:
                         break
@@ -148,13 +152,32 @@ def exact_witness(trial: Trial, claim: Claim, point: Point, *, seconds: float) -
     """
     start = time.monotonic()
     whole = {name: trial.space[name].exact(value) for name, value in point.items()}
-    small, _ = _shrunk(trial, claim, whole, _violates_in_floats, stop=start + IN_FLOATS * seconds)
+    small, _ = _shrunk(
+        trial, claim, _few_bits(trial, claim, whole), _violates_in_floats, stop=start + IN_FLOATS * seconds
+    )
     for exact in (small, whole) if small != whole else (whole,):
         judgement = _violates(trial, claim, exact)
         if judgement is not None:
             least, better = _shrunk(trial, claim, exact, _violates, stop=start + seconds)
             return Found(trial, least, better or judgement)
     return None
+
+
+def _few_bits(trial: Trial, claim: Claim, point: dict[str, Any]) -> dict[str, Any]:
+    """All numbers rounded alike, to as few bits as leave a violation: what is computed of them in long runs stays
+    short, where a single number of many digits would make it long."""
+    for bits in BITS:
+        rounded = {name: _rounded(trial.space[name], value, bits) for name, value in point.items()}
+        inside = all(trial.space[name].contains(value) for name, value in rounded.items())
+        if inside and _violates_in_floats(trial, claim, rounded) is not None:
+            return rounded
+    return point
+
+
+def _rounded(domain: Domain, value: Any, bits: int) -> Any:
+    if isinstance(domain, Several):
+        return tuple(_rounded(domain.of, part, bits) for part in value)
+    return Fraction(round(value * 2**bits), 2**bits) if isinstance(domain, Real) else value
 
 
 def _shrunk(

@@ -12,7 +12,7 @@ from analysis.checks import all_trials
 from analysis.evidence import ratio_text
 from analysis.falsify import Search, falsify
 from analysis.files import require_writable
-from analysis.trials import Judgement
+from analysis.trials import Judgement, exact_text
 from fltheory.errors import InputError, count
 from fltheory.ledger import Claim, ledger
 
@@ -93,5 +93,5 @@ def _facts(point: Mapping[str, Any], judgement: Judgement, claim: Claim) -> list
 
 def _shown(value: Any) -> str:
     """A value on one line; a fraction too long to read is cut."""
-    text = f"({', '.join(map(_shown, value))})" if isinstance(value, tuple) else str(value)
+    text = f"({', '.join(map(_shown, value))})" if isinstance(value, tuple) else exact_text(value)
     return text if len(text) <= 100 else f"{text[:60]}... ({len(text)} characters)"

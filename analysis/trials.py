@@ -157,6 +157,41 @@ def fraction(value: Any) -> Any:
     return Fraction(int(value.p), int(value.q)) if getattr(value, "is_Rational", False) else value
 
 
+def exact_text(value: Any) -> str:
+    """An exact value as text that `exact_from` reads; numbers of thousands of digits in hexadecimal, which is fast.
+
+    >>> exact_text(Fraction(1, 3)), exact_text(10**5000)[:8]
+    ('1/3', '0x31e208')
+    """
+    if isinstance(value, sympy.Basic):
+        long = {number: sympy.Symbol(exact_text(fraction(number))) for number in value.atoms(sympy.Rational)
+                if _long(number)}  # fmt: skip
+        return str(value.xreplace(long))
+    if not (isinstance(value, int | Fraction) and _long(value)):
+        return str(value)
+    numerator, denominator = hex(value.numerator), hex(value.denominator)
+    return numerator if value.denominator == 1 else f"{numerator}/{denominator}"
+
+
+def exact_from(text: str) -> Fraction:
+    """The number of a text. Raises ValueError for a text that is none, or one of more than `MOST_LETTERS` letters."""
+    if len(text) > MOST_LETTERS:
+        raise ValueError(f"a number of {len(text)} letters")
+    if "0x" not in text:
+        return Fraction(text)
+    numerator, _, denominator = text.partition("/")
+    return Fraction(int(numerator, 16), int(denominator, 16) if denominator else 1)
+
+
+LONG = 10_000  # bits: some 3000 digits, where Python's own conversion to decimals still works
+MOST_LETTERS = 1_000_000
+
+
+def _long(number: Any) -> bool:
+    parts = (number.p, number.q) if isinstance(number, sympy.Rational) else (number.numerator, number.denominator)
+    return any(int(part).bit_length() > LONG for part in parts)
+
+
 def _holds(relation: sympy.Basic, constants: Mapping[str, Any]) -> bool:
     symbols = sorted(relation.free_symbols, key=lambda s: s.name)
     values = [constants[s.name] for s in symbols]

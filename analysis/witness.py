@@ -14,7 +14,7 @@ from typing import Any
 from analysis.checks import all_trials
 from analysis.falsify import Found
 from analysis.files import write_text
-from analysis.trials import Judgement, Trial, judge
+from analysis.trials import Judgement, Trial, exact_from, exact_text, judge
 from fltheory.errors import InputError
 from fltheory.ledger import Claim, ledger
 
@@ -38,11 +38,11 @@ def _judged(claim: Claim, judgement: Judgement) -> dict[str, Any]:
     """What a file says of its point: constants, conditions, facts and both sides."""
     sides = judgement.sides
     return {
-        "constants": {name: str(value) for name, value in sides.constants.items()},
+        "constants": {name: exact_text(value) for name, value in sides.constants.items()},
         "conditions": {name: str(relation) for name, relation in claim.conditions.items()},
         "facts": dict(sides.facts),
-        "left": str(sides.left),
-        "right": str(sides.right),
+        "left": exact_text(sides.left),
+        "right": exact_text(sides.right),
     }
 
 
@@ -75,7 +75,7 @@ def _read(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError("witness", str(path), f"a file that can be read ({error.strerror})") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InputError("witness", str(path), "a JSON file as `fltheory falsify` writes it") from None
     wanted = {"schema": int, "claim": str, "claim_sha256": str, "trial": str, "point": dict}
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
@@ -90,17 +90,19 @@ def _plain(value: Any) -> Any:
     """JSON of an exact value: whole numbers and options as they are, fractions as "a/b", tuples as lists."""
     if isinstance(value, tuple):
         return [_plain(part) for part in value]
-    return str(value) if isinstance(value, Fraction) else value
+    return exact_text(value) if isinstance(value, Fraction) else value
 
 
 def _number(name: str, value: Any) -> Any:
     if isinstance(value, list):
+        if any(isinstance(inner, list) for part in value if isinstance(part, list) for inner in part):
+            raise InputError(f"coordinate {name}", "a list in a list in a list", "a value, or a list of values")
         return tuple(_number(name, part) for part in value)
     if isinstance(value, float):
         raise InputError(f"coordinate {name}", value, 'an exact number: a whole number, or a fraction as "1/3"')
     if isinstance(value, str):
         try:
-            return Fraction(value)
+            return exact_from(value)
         except (ValueError, ZeroDivisionError):
             return value
     return value

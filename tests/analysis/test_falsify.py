@@ -8,10 +8,12 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+import sympy
 
+from analysis.domains import Real
 from analysis.falsify import exact_witness, falsify, searched
 from analysis.falsify_command import duration, falsify_claim, replay_file
-from analysis.trials import Point, Sides, judge
+from analysis.trials import Point, Sides, exact_from, judge
 from fltheory.errors import InputError
 from fltheory.ledger import Claim
 from tests.analysis import toy
@@ -22,6 +24,53 @@ def test_it_finds_and_shrinks_a_counterexample() -> None:
     assert search.found is not None
     assert search.found.judgement.violated
     assert search.found.point == {"x": Fraction(1, 2), "rounds": 7, "who": (1,)}
+
+
+def huge(claim: Claim, point: Point) -> Sides:
+    """Sides with tens of thousands of digits, as long products of fractions have."""
+    sides = toy.evaluate(claim, point)
+    if isinstance(point["x"], float):
+        return sides
+    tiny = Fraction(1, 3**30_000)
+    constants = {**sides.constants, "gap": tiny, "root": sympy.sqrt(2) * sympy.Rational(1, 3**30_000)}
+    return replace(sides, left=sides.left + tiny, constants=constants)
+
+
+def test_numbers_of_thousands_of_digits_are_saved_and_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "witness.json"
+    with toy.installed(monkeypatch):
+        monkeypatch.setattr("analysis.falsify_command.all_trials", lambda: trials)
+        monkeypatch.setattr("analysis.witness.all_trials", lambda: trials)
+        trials = {"toy.false": [replace(toy.trial, evaluate=huge)]}
+        text, found = falsify_claim("toy.false", budget="20s", out=path)
+        assert found
+        assert "letters)" in text or "characters)" in text
+        content = json.loads(path.read_text())
+        assert exact_from(content["constants"]["gap"]) == Fraction(1, 3**30_000)
+        text, violated = replay_file(path)
+        assert violated
+        assert "note:" not in text
+        content["point"]["x"] = hex(3**30_000 // 2) + "/" + hex(3**30_000)  # a point of as many digits
+        path.write_text(json.dumps(content))
+        assert replay_file(path)[1]
+
+
+def test_a_number_beyond_all_measure_is_no_number() -> None:
+    with pytest.raises(ValueError, match="letters"):
+        exact_from("0x" + "1" * 1_000_001)
+
+
+def test_numbers_are_rounded_to_few_bits_together() -> None:
+    """Each alone would leave the point no counterexample."""
+
+    def evaluate(claim: Claim, point: Point) -> Sides:
+        return Sides(1 - abs(point["a"] - point["b"]), Fraction(9999, 10_000))
+
+    space = {"a": Real(0, 1), "b": Real(0, 1)}
+    trial = replace(toy.trial, space=space, evaluate=evaluate)
+    found = exact_witness(trial, replace(toy.false, conditions={}), {"a": 0.7123456, "b": 0.7123457}, seconds=5)
+    assert found is not None
+    assert max(value.denominator for value in found.point.values()) <= 2
 
 
 class Clock:
@@ -72,6 +121,27 @@ def test_a_budget_covers_the_shrinking_too(exact: float, monkeypatch: pytest.Mon
     assert search.seconds == clock.now <= 60 + clock.longest
 
 
+def test_a_search_that_finds_nothing_takes_its_whole_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch, exact=1.0, floats=0.05)
+    search = falsify(toy.true, [replace(clock.trial, claim_id="toy.true")], seconds=20)
+    assert search.found is None
+    assert 20 <= search.seconds <= 20 + clock.longest
+
+
+def test_a_late_find_is_shrunk_for_a_fifth_of_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch, exact=0.5, floats=0.002)
+    evaluate = clock.trial.evaluate
+
+    def late(claim: Claim, point: Point) -> Sides:
+        sides = evaluate(claim, point)
+        return sides if clock.now > 9 else replace(sides, left=0 * sides.left)
+
+    search = falsify(toy.false, [replace(clock.trial, evaluate=late)], seconds=10)
+    assert search.found is not None
+    assert search.found.point["rounds"] == 7
+    assert 9 < search.seconds <= 10 + 2 + 2 * clock.longest
+
+
 def test_the_largest_cuts_come_first() -> None:
     tried: list[Point] = []
 
@@ -80,7 +150,7 @@ def test_the_largest_cuts_come_first() -> None:
         return toy.evaluate(claim, point)
 
     exact_witness(replace(toy.trial, evaluate=evaluate), toy.false, LARGE, seconds=5)
-    assert [point["rounds"] for point in tried[:2]] == [1, 21]
+    assert [point["rounds"] for point in tried[1:3]] == [1, 21]
     assert list(dict.fromkeys(point["who"] for point in tried))[:3] == [LARGE["who"], (0, 1), (0,)]
 
 
@@ -163,6 +233,25 @@ def test_a_point_that_does_not_violate_is_said_to(tmp_path: Path, monkeypatch: p
     assert not violated
     assert "does not violate" in text
     assert "the statement has changed" in text
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"schema": ' * 5_000, "9" * 5_000])
+def test_a_file_without_end_is_refused_in_a_sentence(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "witness.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"a JSON file as"):
+        replay_file(path)
+
+
+def test_lists_within_lists_are_refused_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "witness.json"
+    with toy.installed(monkeypatch):
+        falsify_claim("toy.false", budget="20s", out=path)
+        content = json.loads(path.read_text())
+        content["point"]["who"] = json.loads("[" * 600 + "]" * 600)
+        path.write_text(json.dumps(content))
+        with pytest.raises(InputError, match="coordinate who"):
+            replay_file(path)
 
 
 @pytest.mark.parametrize("text", ["0", "-3s", "0.0m", "sixty", "", "10 days", "nan"])
