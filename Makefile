@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: verify test test-core mutants lint bench figures notebooks clean
+.PHONY: verify test test-core mutants lint bench runs figures notebooks clean
 
 verify: .venv/core
 	$(BIN)/fltheory verify
@@ -28,6 +28,12 @@ lint: .venv/all
 
 bench: .venv/core
 	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+# The experiments of docs/runs.md at laptop scale; what is in results/ is not run again.
+RUNS = $(shell sed -n 's/^<!-- table \([^:]*\):.*/\1/p' docs/runs.md)
+runs: .venv/all
+	for file in $(RUNS); do nice $(BIN)/fltheory train $$file --scale laptop || exit 1; done
+	$(BIN)/python experiments/summarise.py
 
 figures: .venv/core
 	$(BIN)/fltheory figures --out docs/figures
