@@ -14,6 +14,7 @@ from typing import Any
 import sympy
 
 from analysis.evidence import ratio_text
+from analysis.latex import statement
 from analysis.letters import in_text, legend
 from fltheory.ledger import Claim, ledger
 from fltheory.verdicts import MEANING, recorded
@@ -33,7 +34,7 @@ def claim_as_json(claim: Claim) -> dict[str, Any]:
         "edition": claim.edition,
         "origin": claim.origin,
         "words": claim.words,
-        "latex": claim.latex,
+        "latex": statement(claim),
         "assumes": [a.id for a in claim.assumes],
         "conditions": {name: str(relation) for name, relation in claim.conditions.items()},
         "formulas": {name: str(formula) for name, formula in claim.formulas.items()},
@@ -57,15 +58,9 @@ def claim_as_text(claim: Claim, latex: bool = False) -> str:
         "",
         fill(claim.words, 100),
     ]
-    if claim.latex and latex:
-        lines += ["", claim.latex]
-    for heading, parts in (("conditions", claim.conditions), ("formulas", claim.formulas)):
-        if parts:
-            lines += ["", heading, *(_formula(f"{name}: {form(part)}") for name, part in parts.items())]
-    if claim.bound:
-        lines += ["", "bound", *_bound_lines(claim, form)]
-        if claim.bound.order:
-            lines.append(_formula(f"printed as {claim.bound.order}"))
+    lines += ["", statement(claim)] if latex and statement(claim) else [] if latex else _statement_lines(claim, form)
+    if claim.bound and claim.bound.order:
+        lines.append(_formula(f"printed as {claim.bound.order}"))
     letters = legend(told, form)
     if letters:
         lines += ["", "letters (and their code names)", *(_formula(line) for line in letters)]
@@ -91,6 +86,14 @@ def _formula(text: str) -> str:
     return fill(
         text, 100, initial_indent="  ", subsequent_indent="      ", break_long_words=False, break_on_hyphens=False
     )
+
+
+def _statement_lines(claim: Claim, form: Form) -> list[str]:
+    lines = []
+    for heading, parts in (("conditions", claim.conditions), ("formulas", claim.formulas)):
+        if parts:
+            lines += ["", heading, *(_formula(f"{name}: {form(part)}") for name, part in parts.items())]
+    return [*lines, "", "bound", *_bound_lines(claim, form)] if claim.bound else lines
 
 
 def _bound_lines(claim: Claim, form: Form) -> list[str]:
