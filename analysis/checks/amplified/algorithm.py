@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import sympy
 
-from analysis.checks import CheckBook, Depth, mutate, plus, put, times
+from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without
 from analysis.checks.amplified.weighting import EMPHASIS, MASKS, one, schedule
 from analysis.checks.points import drawn, held_at, value_of
-from analysis.checks.tools import at
+from analysis.checks.tools import at, rests_on
 from analysis.domains import Real, Several, Whole
 from analysis.evidence import Evidence, Tally, conditional
 from analysis.trials import Point, Sides, right_side, root
@@ -154,9 +154,10 @@ def _weight(claim: Claim, turn: int, **values: Any) -> F:
     mutants=[
         put("weight of round t", amplified.turn, amplified.turn + 1), times("weight of round t", 2),
         mutate("bound", "one round less", lambda e: e.subs(amplified.P - 1, sympy.Max(amplified.P - 2, 0))),
-        times("bound", F(1, 10)),
+        times("bound", F(1, 10)), without("local step"),
     ],
 )  # fmt: skip
+@rests_on({"local step": amplified.gamma <= 1 / amplified.L})
 def limit_cycles_of_the_library(claim: Claim, depth: Depth) -> Evidence:
     """The engine's limit cycle of the library's Algorithm 1, for several eta, against the weighted average."""
     tally = Tally()

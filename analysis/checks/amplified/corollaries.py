@@ -20,6 +20,7 @@ from analysis.checks.amplified.theorem import RUN, divergences_met, known_consta
 from analysis.checks.amplified.weighting import MOST_CLIENTS, centred, divergences, one, schedule, slopes_met
 from analysis.checks.certificates import Fact, at_most_one, chain, confirmed, identity, limit_of, more_than, nonnegative
 from analysis.checks.points import drawn, held_at, value_of
+from analysis.checks.tools import gives
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, right_side, root
@@ -249,6 +250,8 @@ def _long_enough(claim: Claim) -> Iterator[Fact]:
     rounds, local = claim.conditions.get("rounds"), claim.conditions.get("local steps")
     chosen = claim.formulas["interval"]
     yield Fact("both conditions are stated", rounds is not None and local is not None)
+    same = all(claim.formulas[name] == part for name, part in amplified.cor33.formulas.items())
+    yield Fact("the step sizes are those of Corollary 3.3", same)
     needed, most = rounds.lhs, local.lhs  # type: ignore[union-attr]
     ranges = {symbol: Dummy(f"root of {symbol}", positive=True) ** 2 for symbol in (gap, L, I, T, N)}
     yield identity("P <= T/2 if and only if the condition on T holds", ((2 * chosen) ** 2 - T * needed).subs(ranges))
@@ -263,7 +266,8 @@ def _long_enough(claim: Claim) -> Iterator[Fact]:
     amplified.cor48,
     mutants=[
         times("interval", 2), times("interval", Rational(1, 2)), times("bound", Rational(1, 2)), without("rounds"),
-        put("bound", N, N**2), without("local steps"), put("interval", N, N**2),
+        put("bound", N, N**2), without("local steps"), put("interval", N, N**2), times("local_lr", 2),
+        times("amplification", 2),
     ],
 )  # fmt: skip
 def interval_is_a_number_of_rounds(claim: Claim, depth: Depth) -> Evidence:
@@ -288,17 +292,17 @@ def interval_is_a_number_of_rounds(claim: Claim, depth: Depth) -> Evidence:
     amplified.cor48_repaired,
     mutants=[
         times("bound", Rational(1, 2)), put("bound", N, N**2), times("amplification", 2), without("long interval"),
-        without("large T"), plus("bound", Rational(-1, 10)),
+        without("large T"), without("interval"), plus("bound", Rational(-1, 10)),
     ],
 )  # fmt: skip
 def whole_interval(claim: Claim, depth: Depth) -> Evidence:
     """Corollary 3.3's homogeneous form in expectation, for every P of at least v^2 N^(5/2) sqrt(I T)."""
-    long, large = claim.conditions.get("long interval"), claim.conditions.get("large T")
+    long = claim.conditions.get("long interval")
     same = all(claim.formulas[name] == part for name, part in amplified.cor33_repaired.formulas.items())
-    same = same and large == amplified.cor33_repaired.conditions["large T"]
+    stated = all(gives(claim, relation) for relation in amplified.cor33_repaired.conditions.values())
     variance = sympy.oo if long is None else v2 * P / (long.rhs * more_than(1))
     steps = [
-        Fact("step sizes and condition on T are those of Corollary 3.3, repaired", same),
+        Fact("step sizes and conditions are those of Corollary 3.3, repaired", same and stated),
         Fact("P is bounded from below", long is not None),
         _smaller(claim, amplified.cor33_repaired, N**2 * d**2 * variance / P),
     ]

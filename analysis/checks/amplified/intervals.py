@@ -8,12 +8,13 @@ from typing import Any
 import sympy
 from sympy import Dummy, Rational, log, symbols
 
-from analysis.checks import CheckBook, Depth, put, times
+from analysis.checks import CheckBook, Depth, put, times, without
 from analysis.checks.amplified.chances import average_exceeds
 from analysis.checks.amplified.tails import FAILURE, ONE_HOT, ONE_INTERVAL, POINTS, fewest_clients, tail
 from analysis.checks.amplified.weighting import slopes_met
 from analysis.checks.certificates import chain, confirmed, identity, more_than, nonnegative
 from analysis.checks.points import drawn, held_at, value_of, witnessed
+from analysis.checks.tools import rests_on
 from analysis.domains import Choice, Domain, Whole
 from analysis.evidence import Evidence, Tally, conditional
 from analysis.trials import Point, Sides, assumed, right_side
@@ -59,9 +60,10 @@ def three_short_intervals(claim: Claim, depth: Depth) -> Evidence:
     amplified.prop47_all_repaired,
     mutants=[
         times("level", Rational(1, 2)), put("level", T / P, 1), put("level", c, c ** Rational(1, 2)),
-        times("bound", Rational(1, 100)),
+        times("bound", Rational(1, 100)), without("clients"), without("interval"),
     ],
 )  # fmt: skip
+@rests_on({"clients": N >= 2, "interval": P <= T})
 def union_over_intervals(claim: Claim, depth: Depth) -> Evidence:
     """At most T/P intervals, each at c P/T."""
     assert claim.bound is not None

@@ -10,12 +10,12 @@ from typing import Any
 
 from sympy import Dummy, Rational
 
-from analysis.checks import CheckBook, Depth, put, times
+from analysis.checks import CheckBook, Depth, put, times, without
 from analysis.checks.amplified.chances import correlations, mean_square_of_average, normalised, shifts
 from analysis.checks.amplified.weighting import EMPHASIS, MASKS, centred, one, schedule, slopes_met
 from analysis.checks.certificates import chain, confirmed, identity, nonnegative
 from analysis.checks.points import drawn, held_at
-from analysis.checks.tools import SLACK
+from analysis.checks.tools import SLACK, rests_on
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence, Tally, conditional
 from analysis.trials import Point, Sides, assumed, exact_value, right_side, root
@@ -244,9 +244,10 @@ def _exchangeable_points() -> Iterator[Point]:
     amplified.eq15_improved,
     mutants=[
         times("expectation", Rational(1, 2)), put("expectation", N - 1, N), times("bound", Rational(9, 10)),
-        put("bound", N - 1, N), put("expectation", P, P + 1),
+        put("bound", N - 1, N), put("expectation", P, P + 1), without("clients"),
     ],
 )  # fmt: skip
+@rests_on({"clients": N >= 2})
 def every_order_of_the_weights(claim: Claim, depth: Depth) -> Evidence:
     """All orders of the weights, subsets of every size among them: the expectation exactly, and the bound."""
     tally = Tally(slack=SLACK)

@@ -12,7 +12,7 @@ from typing import Any
 import sympy
 from sympy import Dummy, Rational, log, symbols
 
-from analysis.checks import CheckBook, Depth, put, times
+from analysis.checks import CheckBook, Depth, put, times, without
 from analysis.checks.amplified.chances import coin_exceeds, exceeds, normalised, shifts
 from analysis.checks.amplified.weighting import centred, slopes_met
 from analysis.checks.certificates import (
@@ -25,6 +25,7 @@ from analysis.checks.certificates import (
     weighted_sum,
 )
 from analysis.checks.points import drawn, held_at, value_of
+from analysis.checks.tools import rests_on
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, right_side, root
@@ -204,9 +205,10 @@ def vectors_of_weights(claim: Claim, depth: Depth) -> Evidence:
     amplified.prop47_improved,
     mutants=[
         times("level", Rational(9, 10)), times("level of a client", Rational(9, 10)), put("level", N, 1),
-        put("level of a client", rho**2, rho**4), times("bound", Rational(1, 100)),
+        put("level of a client", rho**2, rho**4), times("bound", Rational(1, 100)), without("clients"),
     ],
 )  # fmt: skip
+@rests_on({"clients": N >= 2})
 def range_of_the_weights(claim: Claim, depth: Depth) -> Evidence:
     """Hoeffding with range rho, and Pinelis with squared length rho^2 - 1/N."""
     assert claim.bound is not None
