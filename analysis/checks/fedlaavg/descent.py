@@ -220,7 +220,7 @@ def current_gradient(claim: Claim, depth: Depth) -> Evidence:
 def average_of_stale_gradients(claim: Claim, point: Point) -> Sides:
     """The average of D over a run, x^(-1) read as x^0."""
     found = run(point)
-    if not found.paths:
+    if not found.bounded:
         return Sides(0, 0, found.constants, found.facts, found.met)
     every = [found.terms(t).stale_square for t in range(1, point["rounds"] + 1)]
     return Sides(

@@ -7,7 +7,7 @@ from itertools import product
 
 import sympy
 
-from analysis.checks import CheckBook, Depth, Mutant, mutate, plus, put, times
+from analysis.checks import CheckBook, Depth, Mutant, mutate, plus, put, times, without
 from analysis.checks.fedlaavg.orbits import (
     DOMAIN,
     ages,
@@ -24,7 +24,7 @@ from analysis.checks.fedlaavg.orbits import (
     z,
 )
 from analysis.checks.points import held_at
-from analysis.checks.tools import rational_sample
+from analysis.checks.tools import rational_sample, rests_on
 from analysis.evidence import Evidence, Tally, algebra, conditional
 from analysis.trials import exact_value, stated
 from fltheory.distributions.symbolic import Step
@@ -104,14 +104,17 @@ def step_of_both_phases(claim: Claim, depth: Depth) -> Evidence:
 # ---- bounds on an iteration --------------------------------------------------------------------------------
 
 
-@checks(paper.thm2_eq8, mutants=[times("largest change", "3/2"), mutate("step", "up to 1", lambda c: lr <= 1)])
+@checks(
+    paper.thm2_eq8,
+    mutants=[times("largest change", "3/2"), mutate("step", "up to 1", lambda c: lr <= 1), without("step")],
+)
 def decrease_of_a_step(claim: Claim, depth: Depth) -> Evidence:
     """The slack is gamma (1 - 2 gamma) s^2/2 after t_1; in the first block another step is taken."""
     change = claim.formulas["largest change"]
     step = -lr * (s1 + s2)
     slack = change - (step**2 + 2 * z * step) - lr * (1 - 2 * lr) * (s1 + s2) ** 2 / 2
     found = algebraic([Step("slack is gamma (1 - 2 gamma)(s1 + s2)^2/2", slack)])
-    allowed = claim.conditions["step"]
+    allowed = claim.conditions.get("step", sympy.true)
     if found.verdict != "proved" or bool(allowed.subs(lr, sympy.Rational(3, 4))):
         return found if found.verdict != "proved" else Evidence("refuted", "algebra", "slack negative beyond 1/2")
     early = Tally()
@@ -134,7 +137,8 @@ def decrease_of_a_step(claim: Claim, depth: Depth) -> Evidence:
     )
 
 
-@checks(paper.thm2_eq9, mutants=BOUND_MUTANTS)
+@checks(paper.thm2_eq9, mutants=[*BOUND_MUTANTS, without("step")])
+@rests_on({"step": lr <= 1})
 def within_half_g(claim: Claim, depth: Depth) -> Evidence:
     """No orbit leaves; and the iterates are combinations with weights of total size 1."""
     found = held_at(distances, claim, points(depth), "exact", "exact orbits", domain=DOMAIN)
@@ -177,7 +181,8 @@ def largest_gradient(claim: Claim, depth: Depth) -> Evidence:
     )
 
 
-@checks(paper.thm2_eq10, mutants=BOUND_MUTANTS)
+@checks(paper.thm2_eq10, mutants=[*BOUND_MUTANTS, without("step")])
+@rests_on({"step": lr <= 1})
 def step_within_gamma_g(claim: Claim, depth: Depth) -> Evidence:
     """No step is longer; and every step is gamma times a sum of two numbers of size at most G/2."""
     found = held_at(step_lengths, claim, points(depth), "exact", "exact orbits", domain=DOMAIN)
@@ -205,7 +210,7 @@ def ages_on_example_1(claim: Claim, depth: Depth) -> Evidence:
     return held_at(ages, claim, every, "exact", "enumeration", domain=f"blocks up to {size}")
 
 
-@checks(paper.thm2_eq11, mutants=[times("bound", "1/4"), put("bound", lr, lr**2)])
+@checks(paper.thm2_eq11, mutants=[times("bound", "1/4"), put("bound", lr, lr**2), without("step")])
 def drift_since_stale(claim: Claim, depth: Depth) -> Evidence:
     """All iterations, and those in which both clients have taken part."""
     return conditional(

@@ -215,7 +215,7 @@ def _times(weight: Fraction, total: Any) -> Any:
 
 
 def constants(clients: Clients, noise: Any, step: Any, cohort_size: int, window: int, start: Any) -> dict[str, Any]:
-    """Code names of a setting; gradient_bound exact where the rest is."""
+    """Code names of a setting; gradient_bound exact where the rest is. Without a minimum there is no initial_gap."""
     square = max(clients.caps) ** 2 + noise**2
     least = clients.minimum
     exact = not isinstance(square, float)
@@ -228,5 +228,5 @@ def constants(clients: Clients, noise: Any, step: Any, cohort_size: int, window:
         "noise_std": noise,
         "gradient_bound": root(Fraction(square)) if exact else math.sqrt(square),
         "staleness": math.ceil(len(clients) / cohort_size) * window - 1,
-        "initial_gap": 0 if least is None else max(clients.objective(start) - least, 0),
+        **({} if least is None else {"initial_gap": max(clients.objective(start) - least, 0)}),
     }

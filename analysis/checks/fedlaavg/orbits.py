@@ -52,7 +52,7 @@ SPACE: dict[str, Domain] = {
     "first_block": Whole(1, 30),
     "second_block": Whole(1, 30),
     "start": Real(-4, 4),
-    "example_lr": Real("1/1000", "1/2", log=True),
+    "example_lr": Real("1/1000", 3, log=True),
     "iterations": Whole(1, 400),
 }
 
@@ -69,8 +69,10 @@ def constants(point: Point) -> dict[str, Any]:
     }
 
 
-def points(depth: Depth, *, steps: tuple[str, ...] = ("1/100", "1/10", "2/5", "1/2")) -> Iterator[dict[str, Any]]:
-    """A grid of the space, exact."""
+def points(
+    depth: Depth, *, steps: tuple[str, ...] = ("1/100", "1/10", "2/5", "1/2", "3/4", "3")
+) -> Iterator[dict[str, Any]]:
+    """A grid of the space, exact, longer steps than conditions allow among them: a claim without them fails there."""
     longest = {"quick": 3, "default": 6, "deep": 20}[depth]
     lengths = {"quick": (1, 2, 9), "default": (1, 2, 3, 7, 30), "deep": (1, 2, 3, 5, 9, 30, 100)}[depth]
     blocks = [b for b in (1, 3, 6, 20) if b <= longest]

@@ -70,8 +70,8 @@ def _agreement(claim: Claim) -> tuple[int, dict[str, Any]]:
             if a != b:
                 return cases, {
                     "N": clients, "C": local_steps, "step": F(1, 10), "participants": str(chosen),
-                    "curvatures": "1, 2, 3",
-                    "centres": "1, -1, 1/2", "x^0": 1, "round": r, "Algorithm 2": a, "Algorithm 3": b,
+                    "curvatures": CURVATURES[:clients], "centres": CENTRES[:clients],
+                    "x^0": 1, "round": r, "Algorithm 2": a, "Algorithm 3": b,
                 }  # fmt: skip
     return cases, {}
 

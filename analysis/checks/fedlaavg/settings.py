@@ -20,7 +20,7 @@ SPACE: dict[str, Domain] = {
     "caps": Several(Real("1/10", 3), 1, 4),
     "signs": Several(Choice((1, -1)), 1, 4),
     "start": Real(-3, 3),
-    "local_lr": Real("1/100000", "499/1000", log=True),
+    "local_lr": Real("1/100000", "3/5", log=True),
     "noise": Choice((0, F(1, 2), 1, 2)),
     "cohort_size": Whole(1, 4),
     "window": Whole(1, 4),
@@ -42,6 +42,11 @@ class Run:
     facts: dict[str, bool]
     met: dict[str, bool]
     known: dict[tuple[int, bool], model.Terms] = field(default_factory=dict)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there are paths, and an initial gap for a bound to speak of."""
+        return bool(self.paths) and self.facts["f has a minimum"]
 
     def terms(self, t: int, *, zero: bool = False) -> model.Terms:
         """The expectations at iteration t, computed once."""
@@ -113,7 +118,7 @@ AVAILABILITY = (
 
 
 def grid(depth: Depth, *, local_steps: tuple[int, ...] = (1,)) -> Iterator[dict[str, Any]]:
-    """A declared grid of the space."""
+    """A declared grid of the space, and a few longer steps than conditions allow: a claim without them fails there."""
     problems, patterns = (PROBLEMS[1:4], AVAILABILITY[:5]) if depth == "quick" else (PROBLEMS, AVAILABILITY)
     steps = {"quick": (0.02, 0.45), "default": (0.02, 0.2, 0.45), "deep": (0.002, 0.02, 0.1, 0.3, 0.45)}[depth]
     lengths = {"quick": (1, 2, 6), "default": (1, 3, 6), "deep": (1, 2, 3, 4, 6, 8, 20, 40)}[depth]
@@ -127,6 +132,14 @@ def grid(depth: Depth, *, local_steps: tuple[int, ...] = (1,)) -> Iterator[dict[
             point["local_steps"] = local
         if _kept(point):
             yield point
+    for problem, here in product(PROBLEMS[1:3], AVAILABILITY[:2]):
+        point = dict(zip(("centres", "caps", "signs", "start"), problem, strict=True))
+        point |= dict(zip(("cohort_size", "window", "wish"), here, strict=True))
+        yield (
+            point
+            | {"local_lr": 0.55, "noise": 0.0, "rounds": 6}
+            | ({} if local_steps == (1,) else {"local_steps": local_steps[0]})
+        )
 
 
 GRID = (

@@ -8,7 +8,7 @@ from itertools import product
 import sympy
 from sympy import Symbol
 
-from analysis.checks import CheckBook, Depth, put, times
+from analysis.checks import CheckBook, Depth, put, times, without
 from analysis.checks.fedlaavg.orbits import (
     DOMAIN,
     M,
@@ -25,7 +25,7 @@ from analysis.checks.fedlaavg.orbits import (
     z,
 )
 from analysis.checks.points import held_at
-from analysis.checks.tools import SLACK
+from analysis.checks.tools import SLACK, rests_on
 from analysis.evidence import Evidence, Tally, conditional
 from fltheory.distributions.symbolic import Step
 from fltheory.ledger import Claim
@@ -35,7 +35,7 @@ from fltheory.papers.fedlaavg.letters import T, block_staleness, example_gradien
 checks = CheckBook()
 
 
-@checks(paper.thm2_step, mutants=[put("bound", block_staleness, 0), put("bound", example_gradient, 1)])
+@checks(paper.thm2_step, mutants=[put("bound", block_staleness, 0), put("bound", example_gradient, 1), without("step")])
 def step_before_12(claim: Claim, depth: Depth) -> Evidence:
     """Fails at t <= t_1, e.g. 0 <= -24/125 after rearranging; never after that."""
     return conditional(
@@ -57,7 +57,11 @@ LATE = Step(
 )
 
 
-@checks(paper.thm2_step_repaired, mutants=[times("bound", "1/2"), times("early", "1/2"), put("bound", lr**2, lr**3)])
+@checks(
+    paper.thm2_step_repaired,
+    mutants=[times("bound", "1/2"), times("early", "1/2"), put("bound", lr**2, lr**3), without("step")],
+)
+@rests_on({"step": lr <= sympy.Rational(1, 2)})
 def steps_of_both_phases(claim: Claim, depth: Depth) -> Evidence:
     """No violation on orbits; certificates: a sum of nonnegative terms early, the fresh client's zero age late."""
     found = held_at(excess_by_phase, claim, points(depth), "exact", "exact orbits", domain=DOMAIN)
@@ -78,7 +82,11 @@ def steps_of_both_phases(claim: Claim, depth: Depth) -> Evidence:
     )  # fmt: skip
 
 
-@checks(paper.thm2_eq12, mutants=[times("bound", "1/2"), put("bound", start_distance, 0)])
+@checks(
+    paper.thm2_eq12,
+    mutants=[times("bound", "1/2"), put("bound", start_distance, 0), put("bound", block_staleness, 0), without("step")],
+)
+@rests_on({"step": lr <= sympy.Rational(1, 2)})
 def averages_for_any_step(claim: Claim, depth: Depth) -> Evidence:
     """The mean square over the whole orbit, any step up to 1/2."""
     return held_at(averages, claim, points(depth), "exact", "exact orbits", domain=DOMAIN)

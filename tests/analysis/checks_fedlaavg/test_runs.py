@@ -8,9 +8,13 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from analysis.checks.fedlaavg import reactive, settings
+from analysis.checks import all_checks
+from analysis.checks.fedlaavg import by_rounds, reactive, seldom, settings
 from analysis.checks.fedlaavg.model import Clients, take_part, traces
 from analysis.checks.fedlaavg.orbits import orbit
+from analysis.trials import judge
+from fltheory.ledger import ledger
+from fltheory.papers.fedlaavg import iterations
 from sims.algorithms import fedlaavg
 from sims.exact import Setting, paths, run
 from sims.problems.noise import Additive
@@ -118,3 +122,38 @@ def test_exact_and_float_runs_are_not_confused():
     exact |= {"local_lr": F(1, 4), "start": F(point["start"])}
     assert isinstance(settings.run(half).paths[0].x[-1], float)
     assert isinstance(settings.run(exact).paths[0].x[-1], F)
+
+
+def test_an_objective_without_a_minimum_has_no_gap():
+    """Its left-over gap of 0 was once printed among a witness's constants."""
+    found = settings.run(by_rounds.DRIFTING)
+    assert found.clients.minimum is None
+    assert "initial_gap" not in found.constants
+    assert not found.bounded
+
+
+def test_witnesses_against_46_are_of_an_objective_with_a_minimum():
+    (check, *_) = all_checks()["fedlaavg.eq46"]
+    witness = check.function(ledger["fedlaavg.eq46"], "quick").witness
+    assert settings.run(by_rounds.SINGLE).facts["f has a minimum"]
+    assert (witness["staleness"], witness["local_steps"], witness["right"]) == (0, 2, 0)
+    assert witness["left"] > 0
+    assert witness["initial_gap"] == 0  # it starts at the minimum
+
+
+@pytest.mark.parametrize(("window", "after"), [(1, 0), (3, 0), (3, 2)])
+def test_one_client_in_every_window(window, after):
+    """The recursion against all paths of the noise, with the rounds of `traces`."""
+    blocks, step, start = 3, F(1, 5), F(1, 2)
+    chosen = [[0] if t % window == 0 else [] for t in range(window * blocks)]
+    clients = Clients((F(0),), (F(1),), (1,))
+    squares = [[x * x for x in path.x[after:-1]] for path in traces(clients, start, step, F(1), chosen, 1)]
+    wanted = sum(map(sum, squares)) / sum(map(len, squares))
+    assert seldom.mean_square(window, step, blocks, start, after=after) == wanted
+
+
+@pytest.mark.parametrize("point", seldom.LONG)
+def test_long_runs_meet_what_33_asks(point):
+    found = judge(seldom.eq33_repaired, iterations.eq33_repaired, point)
+    assert found.admitted
+    assert not found.violated
