@@ -10,12 +10,12 @@ from typing import Any
 import sympy
 from sympy import Symbol
 
-from analysis.checks import CheckBook, Depth, mutate, put, times
+from analysis.checks import CheckBook, Depth, mutate, put, times, without
 from analysis.checks.certificates import Fact, identity, proved
 from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.searching import fails_only_without, met, unbroken
 from analysis.checks.points import held_at
-from analysis.checks.tools import at
+from analysis.checks.tools import at, rests_on
 from analysis.domains import Domain, Real, Several
 from analysis.evidence import Evidence, Tally
 from analysis.trials import Point, Sides, right_side
@@ -92,9 +92,15 @@ def _values(depth: Depth, zeros: bool) -> list[Point]:
 B1_MUTANTS = [times("bound", F(9, 10)), put("bound", vectors, vectors - 1)]
 
 
-@checks(fedamd.lemB1, mutants=B1_MUTANTS)
+@checks(
+    fedamd.lemB1,
+    mutants=[*B1_MUTANTS, times("share of the mean", F(13, 10)), times("share of the mean", F(7, 10))],
+)
 def zeros_are_not_counted(claim: Claim, depth: Depth) -> Evidence:
-    """e = (0, 1), q = 1/2 as printed; values without a zero satisfy the lemma."""
+    """e = (0, 1), q = 1/2 as printed; values without a zero satisfy both parts of the lemma."""
+    means = _means(claim, _values(depth, zeros=False))
+    if means.witness:
+        return means.evidence("exact", "enumeration", "", domain="")
     return fails_only_without(
         average_over_what_is_not_zero, claim, {"values": (0, 1), "choice_probability": F(1, 2)},
         _values(depth, zeros=False),
@@ -129,8 +135,9 @@ def chosen_are_counted(claim: Claim, depth: Depth) -> Evidence:
 @checks(
     fedamd.lemB1_improved,
     mutants=[times("bound", F(11, 10)), put("bound", fedamd.inverse_count, fedamd.inverse_count**2),
-             mutate("bound", "one vector more", lambda e: e.subs(vectors, vectors + 1))],
+             mutate("bound", "one vector more", lambda e: e.subs(vectors, vectors + 1)), without("two vectors")],
 )  # fmt: skip
+@rests_on({"two vectors": vectors >= 2})
 def exact_second_moment(claim: Claim, depth: Depth) -> Evidence:
     """Equal to the enumerated second moment."""
     tally = Tally()

@@ -15,12 +15,13 @@ from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.runs import SPACE, Run
 from analysis.checks.fedamd.searching import unbroken
 from analysis.checks.points import held_at, witnessed
+from analysis.checks.tools import rests_on
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, exact_value, right_side
 from fltheory.ledger import Claim
 from fltheory.papers import fedamd
-from fltheory.papers.fedamd import T, anchor_noise, eta, gap, moving, spread
+from fltheory.papers.fedamd import K, L, L_sigma, T, anchor_noise, b_small, eta, eta_l, gap, moving, p, spread
 
 checks = CheckBook()
 SINGLE: dict[str, Domain] = {
@@ -71,11 +72,26 @@ def _step(factor: float) -> Any:
     return lambda h, size, p: runs.within(1 / (1 + factor * runs.ratio(size, len(h), p)))
 
 
+# what runs and sums of descents rest on, besides the step: local steps no longer than those of `law.local`
+MOVES = {"probability": p < 1}
+LOCAL = {
+    "local step": eta_l <= 1 / (2 * sqrt(6) * K * L),
+    "local step and noise": 48 * K * L_sigma**2 * eta_l**2 <= b_small,
+}
+DROPPED = [without("probability"), without("local step"), without("local step and noise")]
+
+
+def limited(factor: Any) -> dict[str, Any]:
+    """The conditions of a theorem with a step of at most 1/(L (1 + factor a))."""
+    return {**MOVES, "product of steps": eta * L * (1 + factor * spread) <= 1, **LOCAL}
+
+
 NO_GAP = mutate("bound", "no gap", lambda e: e.subs(gap, 0))
 NO_NOISE = mutate("bound", "no noise", lambda e: e.subs(fedamd.subsampled, 0))
 
 
-@checks(fedamd.thm48, mutants=[NO_GAP, NO_NOISE, times("bound", F(1, 20))])
+@checks(fedamd.thm48, mutants=[NO_GAP, NO_NOISE, times("bound", F(1, 20)), *DROPPED, without("product of steps")])
+@rests_on(limited(2))
 def at_the_printed_step(claim: Claim, depth: Depth) -> Evidence:
     """Declared points at the largest step."""
     return held_at(
@@ -84,13 +100,15 @@ def at_the_printed_step(claim: Claim, depth: Depth) -> Evidence:
     )  # fmt: skip
 
 
-@checks(fedamd.thm48, mutants=[NO_GAP, NO_NOISE])
+@checks(fedamd.thm48, mutants=[NO_GAP, NO_NOISE, *DROPPED, without("product of steps")])
+@rests_on(limited(2))
 def search_over_runs(claim: Claim, depth: Depth) -> Evidence:
     """A search over problems, probabilities, steps and noise."""
     return unbroken(runs_on_quadratics, claim, depth, "Quadratics of up to 3 clients.")
 
 
-@checks(fedamd.thm48_proof, mutants=[NO_GAP, NO_NOISE])
+@checks(fedamd.thm48_proof, mutants=[NO_GAP, NO_NOISE, *DROPPED, without("product of steps")])
+@rests_on(limited(2 * sqrt(2)))
 def at_the_step_of_the_proof(claim: Claim, depth: Depth) -> Evidence:
     """Declared points at the step that the proof's own terms need."""
     return held_at(
@@ -141,8 +159,10 @@ def summed_descent(claim: Claim, error: Any, gradient: Any, noisy: bool = True) 
     fedamd.thm48_repaired,
     mutants=[
         NO_GAP, NO_NOISE, times("bound", F(1, 2)), without("product of steps"), times("factor for b = n", F(9, 10)),
+        *DROPPED,
     ],
 )  # fmt: skip
+@rests_on({**MOVES, **LOCAL})
 def through_staleness(claim: Claim, depth: Depth) -> Evidence:
     """Declared points, and the sum of one-step descents."""
     points = held_at(
@@ -157,8 +177,12 @@ def through_staleness(claim: Claim, depth: Depth) -> Evidence:
 
 @checks(
     fedamd.thm48_improved,
-    mutants=[NO_GAP, times("bound", F(1, 2)), without("product of steps"), put("bound", moving, moving**2)],
-)
+    mutants=[
+        NO_GAP, times("bound", F(1, 2)), without("product of steps"), put("bound", moving, moving**2),
+        without("probability"), without("one local step"),
+    ],
+)  # fmt: skip
+@rests_on({**MOVES, "one local step": K <= 1})
 def one_local_step(claim: Claim, depth: Depth) -> Evidence:
     """K = 1: a miner's change is eta_l g itself, so c1 = 1, c2 = 0, and without noise 1 + 1/r may be 1."""
     single = [

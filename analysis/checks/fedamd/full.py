@@ -7,13 +7,14 @@ from typing import Any
 
 import sympy
 
-from analysis.checks import CheckBook, Depth, mutate, put, times
+from analysis.checks import CheckBook, Depth, mutate, put, times, without
 from analysis.checks.certificates import Fact, at_most, identity, limit_of, proved
 from analysis.checks.fedamd.cycles import Cycles
 from analysis.checks.fedamd.displacement import displacement, rhs, upper
 from analysis.checks.fedamd.miners import Miner, averaged
 from analysis.checks.fedamd.searching import met, met_at, noise_of
 from analysis.checks.points import held_at, witnessed
+from analysis.checks.tools import rests_on
 from analysis.domains import Choice, Domain, Real, Several, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, right_side
@@ -148,8 +149,13 @@ def grid(depth: Depth) -> list[Point]:
         mutate("bound", "half the period", lambda e: e.subs(tau, sympy.sqrt(tau))),
         mutate("bound", "no gap", lambda e: e.subs(fedamd.gap, 0)),
         put("bound", fedamd.gap, fedamd.gap / 4),
+        without("period"),
+        without("product of steps"),
+        without("local step"),
+        without("local step and noise"),
     ],
 )
+@rests_on({"period": tau >= 2})
 def miner_rounds_on_quadratics(claim: Claim, depth: Depth) -> Evidence:
     """Exact moments of whole cycles, and a proof of the bound."""
     points = held_at(

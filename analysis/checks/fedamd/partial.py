@@ -12,11 +12,13 @@ from sympy import Rational
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without
 from analysis.checks.certificates import Fact, at_most, chain, identity, more_than, nonnegative, proved
 from analysis.checks.fedamd import runs
+from analysis.checks.fedamd.constant import LOCAL
 from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.moments import accumulating, after
 from analysis.checks.fedamd.runs import Run
 from analysis.checks.fedamd.searching import unbroken
 from analysis.checks.points import held_at
+from analysis.checks.tools import rests_on
 from analysis.domains import Domain, Whole
 from analysis.evidence import Evidence, Tally, conditional
 from analysis.trials import Point, Sides, right_side
@@ -78,10 +80,12 @@ def _points(depth: Depth, periods: tuple[int, ...]) -> list[Point]:
 
 NO_GAP = mutate("bound", "no gap", lambda e: e.subs(gap, 0))
 NO_NOISE = mutate("bound", "no noise", lambda e: e.subs(fedamd.subsampled, 0))
-MUTANTS = [NO_GAP, NO_NOISE, times("bound", F(1, 100))]
+ASKED = {"period": tau >= 2, "product of steps": eta * fedamd.L * (1 + 2 * M * tau / A) <= 1, **LOCAL}
+MUTANTS = [NO_GAP, NO_NOISE, times("bound", F(1, 100)), *(without(name) for name in ASKED)]
 
 
 @checks(fedamd.thm46, mutants=MUTANTS)
+@rests_on(ASKED)
 def at_the_printed_step(claim: Claim, depth: Depth) -> Evidence:
     """Declared points at the largest step."""
     return held_at(
@@ -90,7 +94,8 @@ def at_the_printed_step(claim: Claim, depth: Depth) -> Evidence:
     )  # fmt: skip
 
 
-@checks(fedamd.thm46, mutants=[NO_GAP])
+@checks(fedamd.thm46, mutants=[NO_GAP, *(without(name) for name in ASKED)])
+@rests_on(ASKED)
 def search_over_cycles(claim: Claim, depth: Depth) -> Evidence:
     """A search over problems, periods, steps and noise."""
     return unbroken(cycles_on_quadratics, claim, depth, "Quadratics of up to 3 clients.")
@@ -98,8 +103,9 @@ def search_over_cycles(claim: Claim, depth: Depth) -> Evidence:
 
 @checks(
     fedamd.thm46_repaired,
-    mutants=[*MUTANTS, without("staleness"), without("product of steps"), times("bound", F(1, 2))],
+    mutants=[*MUTANTS, without("staleness"), times("bound", F(1, 2))],
 )
+@rests_on(ASKED)
 def for_a_short_period(claim: Claim, depth: Depth) -> Evidence:
     """One-step descent in miner rounds, with the staleness summed over cycles.
 

@@ -11,9 +11,12 @@ from sympy import sqrt
 from analysis.checks import CheckBook, Depth, mutate, plus, times, without
 from analysis.checks.certificates import Fact, at_most, chain, identity, nonnegative, proved
 from analysis.checks.fedamd import runs
+from analysis.checks.fedamd.constant import LOCAL
+from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.runs import SPACE, Run
 from analysis.checks.fedamd.searching import unbroken
 from analysis.checks.points import held_at
+from analysis.checks.tools import rests_on
 from analysis.domains import Domain, Real
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, exact_value, right_side
@@ -68,7 +71,12 @@ def _points(depth: Depth, factor: Any) -> list[Point]:
 NO_GAP = mutate("bound", "no gap", lambda e: e.subs(gap, 0))
 
 
-@checks(fedamd.cor49, mutants=[NO_GAP, times("bound", F(1, 100))])
+ASKED = {"thinning": c >= 1, "product of steps": eta * fedamd.L * (1 + 3 * M * c / A) <= 1, **LOCAL}
+DROPPED = [without(name) for name in ASKED]
+
+
+@checks(fedamd.cor49, mutants=[NO_GAP, times("bound", F(1, 100)), *DROPPED])
+@rests_on(ASKED)
 def one_participant_a_round(claim: Claim, depth: Depth) -> Evidence:
     """Exact runs with A = 1, where the probability is rational."""
     return held_at(
@@ -80,7 +88,8 @@ def one_participant_a_round(claim: Claim, depth: Depth) -> Evidence:
     )
 
 
-@checks(fedamd.cor49, mutants=[NO_GAP])
+@checks(fedamd.cor49, mutants=[NO_GAP, *DROPPED])
+@rests_on(ASKED)
 def search_with_few_anchors(claim: Claim, depth: Depth) -> Evidence:
     """A search over cohorts, c, problems, steps and noise."""
     return unbroken(runs_with_few_anchors, claim, depth, "Quadratics of up to 3 clients.")
@@ -102,8 +111,12 @@ def optimal_probability(claim: Claim, depth: Depth) -> Evidence:
 
 @checks(
     fedamd.cor49_repaired,
-    mutants=[NO_GAP, times("bound", F(1, 100)), without("product of steps"), times("printed factor", F(9, 10))],
-)
+    mutants=[
+        NO_GAP, times("bound", F(1, 100)), times("printed factor", F(9, 10)), *DROPPED, times("probability", F(13, 10)),
+        times("probability", F(7, 10)),
+    ],
+)  # fmt: skip
+@rests_on({"thinning": c >= 1, **LOCAL})
 def covered_by_the_repaired_theorem(claim: Claim, depth: Depth) -> Evidence:
     """At p^A = 2/((A+2) c^A), a <= (Mc/A) ((A+2)/2)^(1/A) <= 1.5 Mc/A, by Bernoulli's inequality."""
     points = held_at(
@@ -115,7 +128,11 @@ def covered_by_the_repaired_theorem(claim: Claim, depth: Depth) -> Evidence:
         return proved([Fact("the global step is limited", False)], points, "")
     allowed = sympy.simplify((theirs.lhs / (eta * fedamd.L) - 1) * A / (M * c))
     n = sympy.Symbol("n", nonnegative=True)  # A = 1 + n
+    power = (c * claim.formulas["probability"]) ** A
+    of_gap = 4 * gap / (eta * fedamd.T * (1 - power / c**A))
     facts = [
+        identity("(c p)^A = 2/(A + 2)", power - 2 / (A + 2)),
+        identity("the gap term is that of Theorem 4.8 at this p", rhs(claim).coeff(gap) * gap - of_gap),
         nonnegative(
             "(1 + A/2)(3/2) >= 1 + (A+1)/2, so (3/2)^A >= 1 + A/2", (1 + (1 + n) / 2) * 3 / 2 - (1 + (2 + n) / 2)
         ),
