@@ -104,6 +104,9 @@ def _not_negative(expression: Any) -> bool:
     return bool(expression == 0 or sympy.simplify(expression).is_nonnegative)
 
 
+INDEPENDENT_NOISE = "noise independent over clients, as is customary; the assumption on the noise does not print it"
+
+
 def reading(hypothesis: str) -> Callable[[Judge], Judge]:
     """For a check whose evidence uses a customary reading of an assumption that is not printed: it keeps its word,
     and says what it uses."""

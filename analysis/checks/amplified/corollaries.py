@@ -20,7 +20,7 @@ from analysis.checks.amplified.theorem import RUN, divergences_met, known_consta
 from analysis.checks.amplified.weighting import MOST_CLIENTS, centred, divergences, one, schedule, slopes_met
 from analysis.checks.certificates import Fact, at_most_one, chain, confirmed, identity, limit_of, more_than, nonnegative
 from analysis.checks.points import drawn, held_at, value_of
-from analysis.checks.tools import gives
+from analysis.checks.tools import INDEPENDENT_NOISE, gives, reading
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, right_side, root
@@ -198,6 +198,7 @@ RATE_MUTANTS = [
         put("bound", 4 * gap, 3 * gap),
     ],
 )
+@reading(INDEPENDENT_NOISE)
 def theorem_at_the_smaller_step(claim: Claim, depth: Depth) -> Evidence:
     """Both cases of the minimum; the cap is the product condition of Theorem 3.1."""
     summary = "Theorem 3.1 in both cases of the minimum; the cap 12 sqrt(T) is exactly gamma eta <= 1/(L I P)."
@@ -208,6 +209,7 @@ def theorem_at_the_smaller_step(claim: Claim, depth: Depth) -> Evidence:
     amplified.cor33,
     mutants=[*RATE_MUTANTS, times("amplification", 2), put("bound", sigma**2, 0), without("large T")],
 )
+@reading(INDEPENDENT_NOISE)
 def theorem_in_fixed_units(claim: Claim, depth: Depth) -> Evidence:
     """A true inequality between numbers; its units are another matter."""
     summary = "True as an inequality between numbers, in any fixed units."
@@ -218,6 +220,7 @@ def theorem_in_fixed_units(claim: Claim, depth: Depth) -> Evidence:
     amplified.cor33_repaired,
     mutants=[*RATE_MUTANTS, times("amplification", 2), put("bound", scale, 1), without("large T")],
 )
+@reading(INDEPENDENT_NOISE)
 def theorem_at_a_scale(claim: Claim, depth: Depth) -> Evidence:
     """Theorem 3.1 with eta = 12 P sqrt(L I calF)/(s rho), for every s."""
     summary = "Theorem 3.1 at these step sizes, for every s > 0."
@@ -233,6 +236,7 @@ def theorem_at_a_scale(claim: Claim, depth: Depth) -> Evidence:
         without("interval"),
     ],
 )
+@reading(INDEPENDENT_NOISE)
 def regularised_rate(claim: Claim, depth: Depth) -> Evidence:
     """Corollary 3.2 with no interval divergence and both other divergences at most d."""
     same = all(claim.formulas[name] == part for name, part in amplified.cor32.formulas.items())
@@ -283,7 +287,8 @@ def interval_is_a_number_of_rounds(claim: Claim, depth: Depth) -> Evidence:
         "conditional", "algebra and witness",
         "P has to be rounded and be at least 1, with v > 0; the conditions on T and I are exactly P <= T/2 and that "
         "of Corollary 3.3, and the expectation of (7) enters averaged over the intervals.",
-        found.domain, found.cases, hypothesis="P rounded to a whole number that is at least 1, v > 0; fixed units",
+        found.domain, found.cases,
+        hypothesis=f"P rounded to a whole number that is at least 1, v > 0; fixed units; {INDEPENDENT_NOISE}",
         witness=constants | {"S": size, "P": float(f"{chosen:.4g}")},
     )  # fmt: skip
 
@@ -295,6 +300,7 @@ def interval_is_a_number_of_rounds(claim: Claim, depth: Depth) -> Evidence:
         without("large T"), without("interval"), plus("bound", Rational(-1, 10)),
     ],
 )  # fmt: skip
+@reading(INDEPENDENT_NOISE)
 def whole_interval(claim: Claim, depth: Depth) -> Evidence:
     """Corollary 3.3's homogeneous form in expectation, for every P of at least v^2 N^(5/2) sqrt(I T)."""
     long = claim.conditions.get("long interval")

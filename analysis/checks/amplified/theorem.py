@@ -40,6 +40,7 @@ from analysis.checks.certificates import (
     weighted_sum,
 )
 from analysis.checks.points import drawn, held_at
+from analysis.checks.tools import INDEPENDENT_NOISE, reading
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, Trial, right_side, root
@@ -289,6 +290,7 @@ CHAIN_MUTANTS = [
 
 
 @checks(amplified.thm31_average, mutants=CHAIN_MUTANTS)
+@reading(INDEPENDENT_NOISE)
 def chain_with_explicit_constants(claim: Claim, depth: Depth) -> Evidence:
     """The proof's steps as certificates down to the constants, and exact errors of both trials."""
     proof = chain(_chain(claim), "Along the printed sketch, with explicit constants (3.51, 13.1, 24.5, 2.34, ...).")
@@ -296,6 +298,7 @@ def chain_with_explicit_constants(claim: Claim, depth: Depth) -> Evidence:
 
 
 @checks(amplified.thm31, mutants=CHAIN_MUTANTS)
+@reading(INDEPENDENT_NOISE)
 def least_is_at_most_the_average(claim: Claim, depth: Depth) -> Evidence:
     """The same chain: a minimum over all rounds is at most the average over some of them."""
     proof = chain(_chain(claim), "Along the printed sketch, with explicit constants; the least is at most the average.")

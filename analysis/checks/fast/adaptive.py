@@ -69,17 +69,26 @@ def library_runs_the_stated_recursion(claim: Claim, depth: Depth) -> Evidence:
     return tally.evidence("exact", "enumeration", summary, domain="quarters of [0, 1], lambda in {1/2, 1, 7}")
 
 
-@checks(fast.alg2_I1, mutants=[times("next", 2), plus("next", "1/100"), times("largest strength", 3)])
+@checks(
+    fast.alg2_I1,
+    mutants=[
+        times("next", 2), plus("next", "1/100"), times("largest strength", "13/10"), times("largest strength", "7/10"),
+    ],
+)  # fmt: skip
 def drawdown(claim: Claim, depth: Depth) -> Evidence:
-    """The recursion in Fractions against lambda times the drawdown, at three values of lambda up to the largest."""
+    """The recursion in Fractions against lambda times the drawdown, at three values of lambda up to the largest; not beyond it."""
     tally = Tally()
-    largest, stated = F(int(claim.formulas["largest strength"])), function(claim.formulas["next"])
-    for accuracies, share in itertools.product(series(depth), (F(1, 10), F(1, 2), F(1))):
+    largest, stated = exact_value(claim.formulas["largest strength"], {}), function(claim.formulas["next"])
+    fall = [F(1), F(0), F(1, 2)]  # the deepest that there is, and a part of the way back
+    for accuracies, share in itertools.product([fall, *series(depth)], (F(1, 10), F(1, 2), F(1))):
         best = F(0)
         for r, (accuracy, found) in enumerate(zip(accuracies, probabilities(accuracies, share * largest), strict=True)):
             best = max(best, accuracy)
             values = {"strength": share * largest, "best_accuracy": best, "accuracy": accuracy}
             tally.equal(found, stated(**values), r=r, **values)
+    beyond = largest * F(11, 10)
+    at_the_limit = list(probabilities(fall, beyond))[1]
+    tally.holds(at_the_limit < stated(strength=beyond, best_accuracy=F(1), accuracy=F(0)), strength=beyond)
     summary = "Equal in every step: adaptive FAST takes lambda times the drawdown of the accuracy."
     return tally.evidence("exact", "rational runs", summary, domain="seeded walks of 20 accuracies in hundredths")
 

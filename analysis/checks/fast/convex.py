@@ -9,7 +9,7 @@ from analysis.checks.certificates import chain, confirmed, joined
 from analysis.checks.fast.branches import held_on_branches
 from analysis.checks.fast.coins import coins_appendix, coins_main, coins_repaired, held, one_round
 from analysis.checks.fast.contraction import all_rounds_covered, one_round_covered
-from analysis.checks.tools import rational_sample
+from analysis.checks.tools import INDEPENDENT_NOISE, rational_sample, reading
 from analysis.evidence import Evidence, algebra
 from analysis.trials import Trial
 from fltheory.distributions.symbolic import Step
@@ -49,6 +49,7 @@ def _rounds(trial: Trial, claim: Claim, depth: Depth) -> Evidence:
         *_STEP_MUTANTS,
     ],
 )  # fmt: skip
+@reading(INDEPENDENT_NOISE)
 def one_round_of_the_proof(claim: Claim, depth: Depth) -> Evidence:
     """The chain; exact rounds for any epsilon from 1/100 to 100, of quadratics and of branches."""
     assert claim.bound is not None
@@ -60,12 +61,14 @@ def one_round_of_the_proof(claim: Claim, depth: Depth) -> Evidence:
 
 
 @checks(fast.thm2_app, mutants=[*_BOUND_MUTANTS, without("snapshots"), times("epsilon", 2)])
+@reading(INDEPENDENT_NOISE)
 def appendix_version(claim: Claim, depth: Depth) -> Evidence:
     """The chain, and exact moments wherever the conditions admit the step and q."""
     return _rounds(coins_appendix, claim, depth)
 
 
 @checks(fast.thm2_main, mutants=[*_BOUND_MUTANTS, without("snapshots"), times("epsilon", "1/2")])
+@reading(INDEPENDENT_NOISE)
 def main_version(claim: Claim, depth: Depth) -> Evidence:
     """The chain in one fixed unit of the loss, and exact moments in units from 1/4 to 4."""
     return _rounds(coins_main, claim, depth)
@@ -82,6 +85,7 @@ def main_version(claim: Claim, depth: Depth) -> Evidence:
         times("epsilon", 2),
     ],
 )
+@reading(INDEPENDENT_NOISE)
 def repaired_version(claim: Claim, depth: Depth) -> Evidence:
     """The chain, and exact moments for every q."""
     return _rounds(coins_repaired, claim, depth)

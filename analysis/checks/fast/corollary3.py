@@ -13,6 +13,7 @@ from analysis.checks import CheckBook, Depth, Mutant, mutate, put, times, withou
 from analysis.checks.certificates import Fact, at_most_one, chain, confirmed, identity, nonnegative
 from analysis.checks.fast.coins import SPACE, constants_of, distance, sure
 from analysis.checks.points import drawn, held_at, value_of
+from analysis.checks.tools import INDEPENDENT_NOISE, reading
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, right_side
 from fltheory.ledger import Claim
@@ -121,6 +122,7 @@ def _mixed() -> dict[Any, Any]:
         without("snapshots"),
     ],
 )
+@reading(INDEPENDENT_NOISE)
 def explicit_bound(claim: Claim, depth: Depth) -> Evidence:
     """Both regimes of the step, and exact moments at it."""
     proof = chain(_regimes(claim), "Theorem 2 at the chosen step, in either of its regimes.")

@@ -21,6 +21,7 @@ from analysis.checks.certificates import (
 )
 from analysis.checks.fast.proof import drift, sizes, squares
 from analysis.checks.fast.schedules import PARTS, any_schedule, coins, coins_with_weight, numbers, waves_any_schedule
+from analysis.checks.tools import INDEPENDENT_NOISE, reading
 from analysis.evidence import Evidence
 from fltheory.ledger import Claim
 from fltheory.papers import fast
@@ -140,6 +141,7 @@ def _step_mutants() -> list[Mutant]:
         *_step_mutants(),
     ],
 )
+@reading(INDEPENDENT_NOISE)
 def any_schedule_by_certificates(claim: Claim, depth: Depth) -> Evidence:
     """The proof's steps down to the constants; runs of both trials."""
     proof = chain(_chain_a(claim), "From the descent lemma, with the drift of local steps, step by step.")
@@ -164,6 +166,7 @@ def any_schedule_by_certificates(claim: Claim, depth: Depth) -> Evidence:
         *_step_mutants(),
     ],
 )
+@reading(INDEPENDENT_NOISE)
 def coins_by_certificates(claim: Claim, depth: Depth) -> Evidence:
     """The proof's steps at alpha = 1 down to the constants; closed forms of runs with up to 10^9 rounds."""
     proof = chain(_chain_b(claim), "From the descent lemma; the coin mixes both kinds of rounds.")
@@ -185,6 +188,7 @@ NEAR = {"variance": 0.0, "half": 1, "sampled": 2, "step_share": 0.0008, "weight"
         *_step_mutants(),
     ],
 )
+@reading(INDEPENDENT_NOISE)
 def sharp_form_by_certificates(claim: Claim, depth: Depth) -> Evidence:
     """The same steps with alpha free; near eta = 0 the bound is close to what the family does."""
     proof = chain(_chain_sharp(claim), "The same chain with the weight of Young's inequality left free.")

@@ -9,19 +9,20 @@ from typing import Any
 import sympy
 from sympy import Rational, symbols
 
-from analysis.checks import CheckBook, Depth, mutate, plus, put, times
+from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without
 from analysis.checks.amplified.waves import Waves
 from analysis.checks.amplified.weighting import centred
 from analysis.checks.certificates import joined
 from analysis.checks.fast.family import Family
 from analysis.checks.points import drawn, held_at
+from analysis.checks.tools import rests_on
 from analysis.domains import Choice, Real, Several, Whole
 from analysis.evidence import Evidence, Tally, algebra
 from analysis.trials import Point, Sides, exact_value, right_side, root
 from fltheory.distributions.symbolic import Step
 from fltheory.ledger import Claim
 from fltheory.papers import fast
-from fltheory.papers.fast import R, interval_length, q, server_weight, sigma, zeta
+from fltheory.papers.fast import R, interval_length, q, server_weight, sigma, sigma_G, zeta
 from sims.algorithms import fedavg
 from sims.exact import Engine, Setting
 from sims.problems.quadratic import plus_minus_one
@@ -195,6 +196,11 @@ def waves_with_all_clients(claim: Claim, point: Point) -> Sides:
 
 
 POINTS = {"quick": 200, "default": 3_000, "deep": 60_000}
+# Where local steps of clients of unlike curvature come to rest: what remains is heterogeneity.
+AT_REST: dict[str, Any] = {
+    "centres": (0.0, 0.0, 0.0, 2.0), "slopes": (0.0, 0.3), "steps": 6, "start": -0.0032, "step_share": 1.0,
+    "rounds": 100,
+}  # fmt: skip
 PARTS: tuple[dict[str, Any], ...] = ({}, {"variance": 0.0, "step_share": 0.9}, {"start": 0.0, "identical": True})
 
 
@@ -205,8 +211,12 @@ PARTS: tuple[dict[str, Any], ...] = ({}, {"variance": 0.0, "step_share": 0.9}, {
         put("bound", 4 * zeta, zeta / 4),
         put("bound", sigma, sigma / 4),
         put("bound", R, 9 * R),
+        mutate("bound", "without heterogeneity", lambda e: e.subs(sigma_G, 0)),
+        without("drift"),
+        without("noise"),
     ],
 )
+@rests_on({"drift": fast.eta <= 1 / (8 * fast.L * fast.K), "noise": fast.eta <= fast.s / (5 * fast.L * fast.K)})
 def no_violation_where_nothing_is_lost(claim: Claim, depth: Depth) -> Evidence:
     """Exact moments of quadratics with noise, and runs of nonconvex clients."""
     points = [point for part in PARTS for point in drawn(quadratics_where_nothing_is_lost, POINTS[depth], **part)]
@@ -216,7 +226,7 @@ def no_violation_where_nothing_is_lost(claim: Claim, depth: Depth) -> Evidence:
     )
     if first.verdict == "refuted":
         return first
-    waves = drawn(waves_with_all_clients, POINTS[depth])
+    waves = [*drawn(waves_with_all_clients, POINTS[depth]), AT_REST]
     summary = "No violation on nonconvex clients"
     second = held_at(waves_with_all_clients, claim, waves, "supported", "seeded search", summary, domain="waves")
     return second if second.verdict == "refuted" else joined(first, second)

@@ -52,7 +52,10 @@ thm31 = paper.claim(
         "(gamma^2 L^2 I + gamma^2 L^2 I P rho^2 + gamma eta L rho^2) sigma^2)",
         unit=SQUARED,
     ),
-    uses=("amplified.alg1.repaired", "amplified.rho", "amplified.ass3p", "amplified.thm31.average"),
+    uses=(
+        "amplified.alg1.repaired", "amplified.rho", "amplified.ass2.independent", "amplified.ass3p",
+        "amplified.thm31.average",
+    ),
 )  # fmt: skip
 
 thm31_average = paper.claim(
@@ -63,7 +66,7 @@ thm31_average = paper.claim(
     assumes=(ass1, ass2, ass3p),
     conditions=thm31.conditions,
     bound=Bound("average over interval starts of E||grad f||^2", thm31.bound.rhs, unit=SQUARED),
-    uses=("amplified.alg1.repaired", "amplified.rho", "amplified.ass3p"),
+    uses=("amplified.alg1.repaired", "amplified.rho", "amplified.ass2.independent", "amplified.ass3p"),
 )  # fmt: skip
 
 COROLLARY_LR = 1 / (12 * L * I * P * sqrt(T))
@@ -93,7 +96,7 @@ cor32 = paper.claim(
         "sigma^2/(I P T))",
         unit=SQUARED,
     ),
-    uses=("amplified.thm31",),
+    uses=("amplified.thm31", "amplified.ass2.independent"),
 )  # fmt: skip
 
 cor33 = paper.claim(
@@ -110,7 +113,7 @@ cor33 = paper.claim(
         order="O((1 + sigma^2) rho sqrt(L calF)/sqrt(I T) + nu^2/(P^2 T) + beta^2/T + delta^2(P) + sigma^2/(I P T))",
         unit=SQUARED,
     ),
-    uses=("amplified.thm31",),
+    uses=("amplified.thm31", "amplified.ass2.independent"),
     repaired_by="amplified.cor33.repaired",
     gap="A true inequality between numbers in fixed units; 1 + sigma^2 and the condition change with the units of "
     "loss and parameter, which a free gradient scale mends.",
@@ -125,5 +128,5 @@ cor33_repaired = paper.claim(
     conditions=TWO_INTERVALS | {"large T": sqrt(gap) / (scale * rho * sqrt(L * I * T)) <= 1 / (L * I * P)},
     formulas={"local_lr": COROLLARY_LR, "amplification": 12 * P * sqrt(L * I * gap) / (scale * rho)},
     bound=Bound(SMALLEST, (4 * scale + Rational(5, 2) * sigma**2 / scale) * LEADING + REST, unit=SQUARED),
-    uses=("amplified.thm31",),
+    uses=("amplified.thm31", "amplified.ass2.independent"),
 )  # fmt: skip

@@ -101,7 +101,7 @@ cor43 = paper.claim(
         order="O(sigma rho sqrt(L calF)/sqrt(I T) + (L P calF + d^2 + sigma^2)/T)",
         unit=SQUARED,
     ),
-    uses=("amplified.cor32", "amplified.prop42", "amplified.prop41.repaired"),
+    uses=("amplified.cor32", "amplified.ass2.independent", "amplified.prop42", "amplified.prop41.repaired"),
 )  # fmt: skip
 
 decay = (1 - gamma * L) ** I

@@ -53,7 +53,10 @@ cor48 = paper.claim(
         order="O((1 + sigma^2) rho sqrt(L calF)/sqrt(I T) + d^2/sqrt(N I T) + (d^2 + sigma^2)/T)",
         unit=SQUARED,
     ),
-    uses=("amplified.cor33", "amplified.prop41.repaired", "amplified.prop46", "amplified.prop47"),
+    uses=(
+        "amplified.cor33", "amplified.ass2.independent", "amplified.prop41.repaired", "amplified.prop46",
+        "amplified.prop47",
+    ),
     repaired_by="amplified.cor48.repaired",
     gap="P is to be rounded and at least 1, the variance positive; the units are those of Corollary 3.3.",
 )  # fmt: skip
@@ -71,8 +74,10 @@ cor48_repaired = paper.claim(
         (4 * scale + Rational(5, 2) * sigma**2 / scale) * LEADING + Rational(5, 2) * d**2 / sqrt(N * I * T) + LATE,
         unit=SQUARED,
     ),
-    uses=("amplified.cor33.repaired", "amplified.prop41.repaired", "amplified.prop47.expectation",
-          "amplified.thm31.average"),
+    uses=(
+        "amplified.cor33.repaired", "amplified.ass2.independent", "amplified.prop41.repaired",
+        "amplified.prop47.expectation", "amplified.thm31.average",
+    ),
 )  # fmt: skip
 
 A4 = paper.claim(
