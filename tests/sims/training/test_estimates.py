@@ -94,6 +94,26 @@ def test_a_survey_is_what_its_definitions_say_whether_it_keeps_gradients_or_not(
         assert getattr(one, what).tobytes() == getattr(again, what).tobytes(), what
 
 
+def test_large_models_are_looked_at_one_client_at_a_time(monkeypatch):
+    """Never N vectors at once: not in a call, and none kept."""
+    problem, sizes = quadratic(), []
+    exact = problem.gradient
+
+    class Watched:
+        n_clients, dimension, draw = problem.n_clients, problem.dimension, problem.draw
+        stochastic_gradient = problem.stochastic_gradient
+
+        def gradient(self, y, clients):
+            sizes.append(clients.shape[-1])
+            return exact(y, clients)
+
+    monkeypatch.setattr(estimates, "KEPT", 0)
+    one = Survey(Watched(), np.zeros((2, 3)), 0, {"round": np.ones((2, N))})
+    _ = one.distances, one.noise, one.smoothness, one.spread("round")
+    assert set(sizes) == {1}
+    assert one._kept is None
+
+
 def test_what_covers_all_rounds_is_that_of_a_record_of_every_round():
     """Followed between the records: the same as running maxima and means of a dense record."""
     one = setup()
@@ -281,3 +301,34 @@ def test_the_squared_gradient_of_a_task_is_that_of_its_objective(digits):
     (gradient,) = torch.autograd.grad(f, x)
     found = values(setup(digits), 1, 1, ("squared_gradient",), start=digits.start[None])["squared_gradient"]
     assert found[0, 0] == pytest.approx((gradient**2).sum().item(), rel=1e-10)
+
+
+@pytest.mark.torch
+def test_on_torch_the_numbers_are_those_of_numpy():
+    torch = pytest.importorskip("torch", reason="needs the training extra")
+    one = setup(noisy := quadratic([1, 2, 3, 1, 2, 3]))
+    wanted = values(one)
+    found = values(one, start=torch.zeros((3, noisy.dimension), dtype=torch.float64))
+    for name, array in wanted.items():
+        np.testing.assert_allclose(found[name], array, rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.torch
+def test_networks_with_dropout_and_augmentation_in_single_precision(monkeypatch):
+    """Their noise counts as noise; gradients that are not kept are computed again to the same bits."""
+    torch = pytest.importorskip("torch", reason="needs the training extra")
+    from sims.training.models import make
+    from sims.training.task import Task
+
+    generator = torch.Generator().manual_seed(0)
+    inputs, classes = torch.rand((24, 3, 8, 8), generator=generator), torch.randint(0, 4, (24,), generator=generator)
+    module = make("fedau-cifar100", size=8, classes=4)
+    task = Task(module, inputs, classes, np.split(np.arange(24), N), batch=4, augmentation="crop-flip")
+    one = Survey(task, task.start[None], 0)
+    assert (one.noise > 0).all()
+    assert (one.smoothness > 0).all()
+    assert one.distances.mean() <= one.squares.mean()
+    monkeypatch.setattr(estimates, "KEPT", 0)
+    again = Survey(task, task.start[None], 0)
+    assert again.noise.tobytes() == one.noise.tobytes()
+    assert again.smoothness.tobytes() == one.smoothness.tobytes()
