@@ -36,6 +36,7 @@ Kind = Literal["exact", "sample", "lower bound"]
 
 DRAWS = 8  # stochastic gradients of a client, for their noise
 STEPS = 3  # of the power iteration, for smoothness
+REACH = 0.01  # length of these steps, in lengths of the model if that is above 1
 KEPT = 2**27  # bytes of clients' gradients at one model that are kept rather than computed again
 
 
@@ -148,11 +149,12 @@ class Survey:
         """Largest ||grad F_n(x + v) - grad F_n(x)|| / ||v|| of a few short v for each client, (R, N).
 
         Each v goes where the last one changed the gradient, so that v nears the direction of the largest curvature.
+        Where gradients jump, as those of networks with ReLU do, L is infinite, and this is the slope on the scale of v.
         """
         xp, found = array_namespace(self.x), []
         normal = stream(0, "estimates.smoothness", self.round).standard_normal(tuple(self.x.shape))
         start = xp.asarray(normal, dtype=self.x.dtype, device=device(self.x))
-        length = xp.finfo(self.x.dtype).eps ** 0.25 * np.maximum(1, np.sqrt(_square(self.x)))
+        length = REACH * np.maximum(1, np.sqrt(_square(self.x)))
         for client, gradient in enumerate(self.gradients()):
             best, direction = np.zeros(self.x.shape[0]), start
             for _ in range(STEPS):
@@ -320,7 +322,8 @@ ESTIMATES: Mapping[str, Estimate] = {
         lambda now: _largest(now.survey.noise),
     ),
     "smoothness": Estimate(
-        f"L: max_n ||grad F_n(x_t + v) - grad F_n(x_t)|| / ||v||, {STEPS} short v of a power iteration",
+        f"L: max_n ||grad F_n(x_t + v) - grad F_n(x_t)|| / ||v||, {STEPS} steps v of a power iteration, "
+        f"{REACH:.0%} of the model long",
         "lower bound",
         lambda now: now.survey.smoothness.max(axis=-1),
     ),
