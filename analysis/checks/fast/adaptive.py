@@ -76,7 +76,7 @@ def library_runs_the_stated_recursion(claim: Claim, depth: Depth) -> Evidence:
     ],
 )  # fmt: skip
 def drawdown(claim: Claim, depth: Depth) -> Evidence:
-    """The recursion in Fractions against lambda times the drawdown, at three values of lambda up to the largest; not beyond it."""
+    """The recursion in Fractions against lambda times the drawdown, for three lambda up to the largest; not beyond."""
     tally = Tally()
     largest, stated = exact_value(claim.formulas["largest strength"], {}), function(claim.formulas["next"])
     fall = [F(1), F(0), F(1, 2)]  # the deepest that there is, and a part of the way back

@@ -12,12 +12,12 @@ import numpy as np
 import sympy
 from sympy import Rational, Symbol
 
-from analysis.checks import CheckBook, Depth, mutate, put, times
+from analysis.checks import CheckBook, Depth, mutate, put, times, without
 from analysis.checks import histories as h
 from analysis.checks.certificates import Fact, identity, nonnegative
-from analysis.checks.fedau.cutoff import cutoff_at
+from analysis.checks.fedau.cutoff import cutoff_at, smallest_cutoff
 from analysis.checks.fedau.quadratics import independent
-from analysis.checks.tools import SLACK, at, rational_sample
+from analysis.checks.tools import SLACK, at, gives, rational_sample
 from analysis.evidence import Evidence, Tally, algebra, conditional
 from analysis.trials import stated
 from fltheory.distributions.symbolic import Step
@@ -120,6 +120,8 @@ def _substituted(claim: Claim) -> list[Fact]:
     steps = {name: set(claim.formulas[name].args) for name in ("local step", "product of steps")}
     printed_both = sympy.sqrt(initial_gap * N / (weight_square * (I * delta**2 + sigma**2) * L * I * T))
     return [
+        smallest_cutoff(claim),
+        Fact("T >= 2, as Lemma B.7.1 needs, is stated", gives(claim, T >= 2)),
         Fact("gamma <= 1/(L I sqrt(T)), and Theorem 2 admits it",
              {1 / (L * I * sympy.sqrt(T)), fedau.thm2.conditions["local step"].rhs} <= steps["local step"]),
         Fact("gamma eta is at most its first argument, and Theorem 2 admits it",
@@ -205,6 +207,8 @@ def _squares(rate: F, cutoff: int, rounds: int) -> set[F]:
         put("local step", sympy.sqrt(T), T),
         put("product of steps", N, N**2),
         mutate("product of steps", "without Q", lambda e: e.subs(weight_square, 1)),
+        times("cutoff", Rational(13, 10)),
+        without("rounds"),
     ],
 )
 def theorem_2_at_these_steps(claim: Claim, depth: Depth) -> Evidence:

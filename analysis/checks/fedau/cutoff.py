@@ -8,9 +8,10 @@ from typing import Any
 import sympy
 from sympy import Rational, Symbol
 
-from analysis.checks import CheckBook, Depth, mutate, put, times
+from analysis.checks import CheckBook, Depth, mutate, put, times, without
+from analysis.checks.certificates import Fact, at_most_one, chain, nonnegative
 from analysis.checks.fedau.quadratics import independent
-from analysis.checks.tools import SLACK
+from analysis.checks.tools import SLACK, gives, rests_on
 from analysis.evidence import Evidence, Tally, conditional
 from analysis.trials import stated
 from fltheory.ledger import Bound, Claim
@@ -20,6 +21,29 @@ from fltheory.symbols import min_rate
 from fltheory.weights import exact_weight_law
 
 checks = CheckBook()
+
+
+# The least K whose bias (1 - p_min)^(2K) is at most 1/T.
+SMALLEST = sympy.ceiling(sympy.log(T) / (2 * sympy.log(1 / (1 - min_rate))))
+
+
+def smallest_cutoff(claim: Claim) -> Fact:
+    """The claim's K is the one that its statement describes."""
+    return Fact("K = ceil(log_c T) with c = 1/(1 - p_min)^2", claim.formulas["cutoff"] == SMALLEST)
+
+
+def _at_this_cutoff(claim: Claim, needed: Any) -> list[Fact]:
+    """K < log_c T + 1 and (1 - p)^(2K) <= 1/T in a bound on the weight error, which gives `needed`/T."""
+    assert claim.bound is not None
+    logarithm, rate = sympy.Dummy("log T", nonnegative=True), at_most_one()
+    inverse = sympy.Dummy("1/log c", positive=True)
+    letters = {sympy.log(T): logarithm, sympy.log(1 / (1 - min_rate)): 1 / (2 * inverse)}
+    room = (claim.bound.rhs * T - needed).subs(letters).subs({min_rate: rate})
+    return [
+        Fact("T >= 2 is stated", gives(claim, T >= 2)),
+        smallest_cutoff(claim),
+        nonnegative("the bound covers Theorem 3 at this K", room),
+    ]
 
 
 def cutoff_at(formula: Any, rate: float, rounds: int) -> int:
@@ -61,6 +85,7 @@ def _chosen(claim: Claim, depth: Depth) -> Tally:
 
 
 CUTOFF_MUTANTS = [
+    times("cutoff", Rational(13, 10)),
     mutate("cutoff", "log_c of sqrt(T), halved", lambda e: sympy.ceiling(e.args[0] / 8)),
     mutate("cutoff", "one", lambda e: sympy.Integer(1)),
 ]
@@ -73,10 +98,17 @@ CUTOFF_MUTANTS = [
         times("bound", 1 / T),
         times("published order", 1 / T),
         times("published order", 1 / sympy.log(T)),
+        mutate("bound", "without the bias", lambda e: e - 1 / T),
+        times("cutoff", Rational(13, 10)),
+        without("rounds"),
     ],
 )
 def chosen_cutoff(claim: Claim, depth: Depth) -> Evidence:
     """The explicit bound on the grid; near p_min = 1, where R tends to 0, it is no fixed multiple of the order."""
+    log_T, log_c = sympy.log(T), 2 * sympy.log(1 / (1 - min_rate))
+    proof = chain(_at_this_cutoff(claim, (3 + 2 * log_T) * (log_T / log_c + 1) + 1), "")
+    if proof.verdict != "proved":
+        return proof
     found = _chosen(claim, depth)
     # The hidden constant of O(.): what the explicit bound is of the published order for large T, at p_min = 1/3.
     growth = (claim.bound.rhs / claim.formulas["published order"]).subs(min_rate, Rational(1, 3))  # type: ignore[union-attr]
@@ -105,10 +137,26 @@ def chosen_cutoff(claim: Claim, depth: Depth) -> Evidence:
 
 @checks(
     fedau.lemB71_improved,
-    mutants=[times("bound", Rational(1, 6)), put("bound", min_rate, 1), CUTOFF_MUTANTS[1]],
+    mutants=[
+        times("bound", Rational(1, 6)),
+        put("bound", min_rate, 1),
+        *CUTOFF_MUTANTS,
+        put("bound", 5, 1),
+        put("bound", 2 * sympy.log(T), sympy.log(T)),
+        without("rounds"),
+        without("rates"),
+    ],
 )
+@rests_on({"rates": min_rate < 1})
 def chosen_cutoff_improved(claim: Claim, depth: Depth) -> Evidence:
-    """The exact average error at Corollary 4's K against (2 log T + 5)/(p_min T)."""
+    """The exact average error at Corollary 4's K against (2 log T + 5)/(p_min T).
+
+    thm3.improved at this K, with p Var[S] <= (1 - p)/p and 2 log(1/(1-p_min)) >= 2 p_min, gives 2 log T + 2 for 2 log T
+    + 5.
+    """
+    proof = chain(_at_this_cutoff(claim, (2 * sympy.log(T) + 2) / min_rate), "")
+    if proof.verdict != "proved":
+        return proof
     tally = _chosen(claim, depth)
     return tally.evidence(
         "exact",
@@ -122,6 +170,8 @@ def chosen_cutoff_improved(claim: Claim, depth: Depth) -> Evidence:
 @checks(fedau.E7, mutants=CUTOFF_MUTANTS)
 def bias_at_the_chosen_cutoff(claim: Claim, depth: Depth) -> Evidence:
     """With p_min known the bias is at most 1/T; a fixed K keeps a floor of (1-p)^(2K) for ever."""
+    if not (written := smallest_cutoff(claim)).holds:
+        return Evidence("not checked", "algebra", f"another cutoff than that of the text: {written.statement}")
     known, unknown = Tally(slack=SLACK), Tally(slack=SLACK)
     for slowest, horizon in _choices(depth):
         limit = float(claim.formulas["largest bias"].subs(T, horizon))

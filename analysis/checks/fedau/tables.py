@@ -8,7 +8,7 @@ from itertools import pairwise, product
 
 from sympy import Rational
 
-from analysis.checks import CheckBook, Depth, plus
+from analysis.checks import CheckBook, Depth, plus, times
 from analysis.checks.published import all_but, published
 from analysis.evidence import Evidence, Tally
 from fltheory.ledger import Claim
@@ -185,11 +185,15 @@ def fedau_at_low_rates(claim: Claim, depth: Depth) -> Evidence:
         plus("largest global exponent", -1),
         plus("least local exponent", 1),
         plus("least global exponent", 1),
+        times("largest local exponent", "13/10"),
+        times("largest global exponent", "7/10"),
     ],
 )
 def step_sizes_on_the_grid(claim: Claim, depth: Depth) -> Evidence:
-    """Every printed value is a power of the grid, rounded to its digits."""
+    """Every printed value is a power of the grid, rounded to its digits; the grid reaches both of its ends."""
     tally = Tally()
+    for which in ("local", "global"):
+        tally.holds(list(_exponents(claim, which))[-1:] == [claim.formulas[f"largest {which} exponent"]], step=which)
     for row, which in product(published("fedau_tabC41"), ("local", "global")):
         value = Decimal(row[f"{which}_lr"])
         on_grid = any(_rounded(x, value) == value for x in _exponents(claim, which))
