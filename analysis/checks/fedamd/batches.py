@@ -11,7 +11,8 @@ from sympy import Rational, sqrt
 from analysis.checks import CheckBook, Depth, times, without
 from analysis.checks.certificates import Fact, chain, identity, nonnegative
 from analysis.checks.fedamd.displacement import rhs
-from analysis.checks.tools import rests_on
+from analysis.checks.fedamd.searching import INDEPENDENT
+from analysis.checks.tools import reading, rests_on
 from analysis.evidence import Evidence
 from fltheory.ledger import Claim
 from fltheory.papers import fedamd
@@ -119,6 +120,7 @@ for _claim, _mutants in (
 
     @checks(_claim, mutants=_mutants)
     @rests_on({"period": tau >= 2})
+    @reading(INDEPENDENT)
     def from_the_repaired_theorem(claim: Claim, depth: Depth) -> Evidence:
         """Step sizes put into Theorem 4.4 as repaired."""
         facts = [*_conditions(claim), *_from_theorem(claim)]

@@ -11,7 +11,9 @@ from analysis.checks.certificates import Fact, below_one, identity, limit_of, no
 from analysis.checks.certificates import at_most as no_more
 from analysis.checks.fedamd.displacement import error_factor, rhs
 from analysis.checks.fedamd.rounds import SPACE, Round, some_rounds
+from analysis.checks.fedamd.searching import INDEPENDENT
 from analysis.checks.points import held_at
+from analysis.checks.tools import reading
 from analysis.domains import Real
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, right_side
@@ -67,6 +69,7 @@ def _with_splits(depth: Depth) -> list[Point]:
         mutate("bound", "no staleness", lambda e: e.subs(fedamd.cache_staleness, 0)),
     ],
 )
+@reading(INDEPENDENT)
 def error_in_two_parts(claim: Claim, depth: Depth) -> Evidence:
     """Noises of different anchor rounds and clients are uncorrelated given the schedule; then Young's inequality."""
     points = held_at(

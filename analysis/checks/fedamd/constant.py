@@ -13,9 +13,9 @@ from analysis.checks.certificates import Fact, at_most, identity, proved
 from analysis.checks.fedamd import runs
 from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.runs import SPACE, Run
-from analysis.checks.fedamd.searching import unbroken
+from analysis.checks.fedamd.searching import INDEPENDENT, unbroken
 from analysis.checks.points import held_at, witnessed
-from analysis.checks.tools import rests_on
+from analysis.checks.tools import reading, rests_on
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, exact_value, right_side
@@ -163,6 +163,7 @@ def summed_descent(claim: Claim, error: Any, gradient: Any, noisy: bool = True) 
     ],
 )  # fmt: skip
 @rests_on({**MOVES, **LOCAL})
+@reading(INDEPENDENT)
 def through_staleness(claim: Claim, depth: Depth) -> Evidence:
     """Declared points, and the sum of one-step descents."""
     points = held_at(

@@ -12,9 +12,9 @@ from analysis.checks.certificates import Fact, at_most, identity, limit_of, prov
 from analysis.checks.fedamd.cycles import Cycles
 from analysis.checks.fedamd.displacement import displacement, rhs, upper
 from analysis.checks.fedamd.miners import Miner, averaged
-from analysis.checks.fedamd.searching import met, met_at, noise_of
+from analysis.checks.fedamd.searching import INDEPENDENT, met, met_at, noise_of
 from analysis.checks.points import held_at, witnessed
-from analysis.checks.tools import rests_on
+from analysis.checks.tools import reading, rests_on
 from analysis.domains import Choice, Domain, Real, Several, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, right_side
@@ -156,6 +156,7 @@ def grid(depth: Depth) -> list[Point]:
     ],
 )
 @rests_on({"period": tau >= 2})
+@reading(INDEPENDENT)
 def miner_rounds_on_quadratics(claim: Claim, depth: Depth) -> Evidence:
     """Exact moments of whole cycles, and a proof of the bound."""
     points = held_at(

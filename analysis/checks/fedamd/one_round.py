@@ -14,7 +14,7 @@ from analysis.checks.fedamd.searching import fails_only_without
 from analysis.checks.points import held_at
 from analysis.domains import Choice
 from analysis.evidence import Evidence
-from analysis.trials import Point, Sides, right_side
+from analysis.trials import Point, Sides, assumed, right_side
 from fltheory.ledger import Claim
 from fltheory.papers import fedamd
 
@@ -136,11 +136,12 @@ def no_meaning_serves_both(claim: Claim, depth: Depth) -> Evidence:
             if not (split and recursion):
                 fails[reading] = f"{'(113)' if split else '(96)'} at t = {t}"
                 break
+    where = {**fails, **assumed(claim, Round(ALONE).met)}
     if len(fails) == 3:
         summary = (
             "No meaning of E g_t serves both (113) and this step: who refreshed its cache has a variance of its own."
         )
-        return Evidence("inconsistent", "exact moments", summary, "F = x^2/2, p = 1/2, t < 6", 18, witness=fails)
+        return Evidence("inconsistent", "exact moments", summary, "F = x^2/2, p = 1/2, t < 6", 18, witness=where)
     return Evidence("exact", "exact moments", "One meaning serves both here.", "F = x^2/2, p = 1/2, t < 6", 18)
 
 

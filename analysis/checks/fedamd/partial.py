@@ -16,9 +16,9 @@ from analysis.checks.fedamd.constant import LOCAL
 from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.moments import accumulating, after
 from analysis.checks.fedamd.runs import Run
-from analysis.checks.fedamd.searching import unbroken
+from analysis.checks.fedamd.searching import INDEPENDENT, unbroken
 from analysis.checks.points import held_at
-from analysis.checks.tools import rests_on
+from analysis.checks.tools import reading, rests_on
 from analysis.domains import Domain, Whole
 from analysis.evidence import Evidence, Tally, conditional
 from analysis.trials import Point, Sides, right_side
@@ -106,6 +106,7 @@ def search_over_cycles(claim: Claim, depth: Depth) -> Evidence:
     mutants=[*MUTANTS, without("staleness"), times("bound", F(1, 2))],
 )
 @rests_on(ASKED)
+@reading(INDEPENDENT)
 def for_a_short_period(claim: Claim, depth: Depth) -> Evidence:
     """One-step descent in miner rounds, with the staleness summed over cycles.
 
@@ -208,13 +209,26 @@ def _cases(depth: Depth) -> list[dict[Any, int]]:
     ]
 
 
-@checks(fedamd.cor47, mutants=[times("largest number of samples", F(1, 6)), times("communication", F(1, 6))])
+@checks(
+    fedamd.cor47,
+    mutants=[
+        times("largest number of samples", F(1, 6)),
+        times("communication", F(1, 6)),
+        times("samples", F(7, 10)),
+        times("rounds", F(7, 10)),
+    ],
+)
 def costs_of_the_sequential_setting(claim: Claim, depth: Depth) -> Evidence:
     """Both orders with explicit constants; all participants together move A times as many vectors."""
     f, period = claim.formulas, more_than(2)
     size = sympy.Dummy("A", positive=True)
     more = {A: size, M: size + sympy.Dummy("m", nonnegative=True), tau: period}
     facts = [
+        identity(
+            "rounds, from the bound of Theorem 4.6",
+            f["rounds"] - (1 + 2 * M * tau / A) * tau / (tau - 1) / accuracy,
+        ),
+        identity("gradients of a round", f["samples"] - A * f["rounds"] * (b / tau + (1 - 1 / tau) * K * b_small)),
         nonnegative("samples", sympy.simplify(f["largest number of samples"] - f["samples"]), more),
         nonnegative("vectors of one participant", sympy.simplify(f["communication"] - f["rounds"]), more),
     ]

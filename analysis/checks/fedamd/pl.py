@@ -16,9 +16,9 @@ from analysis.checks.fedamd.constant import DROPPED, LOCAL, MOVES, step_factor
 from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.moments import Quadratics, after
 from analysis.checks.fedamd.runs import SPACE, Run
-from analysis.checks.fedamd.searching import fails_only_without, met
+from analysis.checks.fedamd.searching import INDEPENDENT, fails_only_without, met
 from analysis.checks.points import held_at
-from analysis.checks.tools import rests_on
+from analysis.checks.tools import reading, rests_on
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, exact_value, right_side
@@ -123,6 +123,7 @@ MUTANTS = [
 # (without "product of steps: cache" the statement is the same: mu <= L, and eta L (1 + 16 kappa/q) <= 1 says more)
 @checks(fedamd.thm411, mutants=[*MUTANTS, without("product of steps: move"), *DROPPED])
 @rests_on({**MOVES, **LOCAL})
+@reading(INDEPENDENT)
 def contraction_at_the_printed_step(claim: Claim, depth: Depth) -> Evidence:
     """gamma <= q/(q + 16 kappa), so that rho <= q/32 and gamma/q <= 1/16."""
     points = held_at(
@@ -134,6 +135,7 @@ def contraction_at_the_printed_step(claim: Claim, depth: Depth) -> Evidence:
 
 @checks(fedamd.thm411_improved, mutants=[*MUTANTS, without("product of steps"), without("curvature"), *DROPPED])
 @rests_on({**MOVES, **LOCAL})
+@reading(INDEPENDENT)
 def contraction_at_a_longer_step(claim: Claim, depth: Depth) -> Evidence:
     """gamma (1 - p^A) <= q/(2 sqrt(5)) and mu <= L, so that rho <= q/(4 sqrt(5))."""
     points = held_at(

@@ -52,7 +52,16 @@ def cross_term(claim: Claim, depth: Depth) -> Evidence:
         whole, means, noises = _third_step(h, z, lr)
         claimed = claim.formulas["left over"].subs({fedamd.curvature: h, fedamd.sample_curvature: z, fedamd.lr: lr})
         tally.equal(whole - means - noises, F(int(claimed.p), int(claimed.q)), h=h, z=z, lr=lr, k=3)
-    return tally.evidence("exact", "enumeration", "The parts add up.", domain="k = 3, sample curvatures h +- z")
+    domain = "k = 3, sample curvatures h +- z"
+    if tally.witness:
+        w = tally.witness
+        return Evidence(
+            "refuted", "enumeration",
+            f"The cross term is not zero: the means depend on earlier noise, so that before step {w['k']} with "
+            f"h = {w['h']}, z = {w['z']} and step size {w['lr']} the square exceeds its two parts by {w['left']} "
+            f"|g|^2, where {w['right']} is said.", domain, tally.cases, witness=w,
+        )  # fmt: skip
+    return tally.evidence("exact", "enumeration", "The parts add up.", domain=domain)
 
 
 COUNT_SPACE: dict[str, Domain] = {

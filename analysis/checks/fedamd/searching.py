@@ -10,6 +10,8 @@ from analysis.evidence import Evidence
 from analysis.trials import Point, Trial, judge
 from fltheory.ledger import Claim
 
+# what the averages over clients use, besides Assumption 4.2 as it is printed
+INDEPENDENT = "noise independent over clients and samples"
 POINTS = {"quick": 300, "default": 1000, "deep": 30_000}
 
 

@@ -126,19 +126,37 @@ for _table in (fedamd.tab3, fedamd.tab4):
 # ---- sentences of section 5 ------------------------------------------------------------------------------
 
 
-def _sentence(holds: bool, summary: str, **found: F) -> Evidence:
+def _whole(value: F) -> int:
+    """A number to whole units: the text gives whole per cent and points, so that is how all of them are read."""
+    return int(value + F(1, 2)) if value >= 0 else -_whole(-value)
+
+
+def _per_cent(value: F) -> str:
+    return f"{float(100 * value):.2f} %"
+
+
+def _sentence(holds: bool, summary: str, said: str, **found: F) -> Evidence:
     shown = {name: f"{float(value):.4g}" for name, value in found.items()}
     if holds:
-        return Evidence("exact", "table", f"{summary}: as stated.", "Table 2", len(found))
-    return Evidence("inconsistent", "table", f"{summary}: {shown}.", "Table 2", len(found), witness=shown)
+        return Evidence("exact", "table", f"{summary}; the text says {said}.", "Table 2", len(found))
+    return Evidence(
+        "inconsistent", "table", f"{summary}, where the text says {said}.", "Table 2", len(found), witness=shown
+    )
 
 
-@checks(fedamd.sec5_savings, mutants=[plus("saved", F(-2, 100)), times("saved", F(9, 10))])
+@checks(fedamd.sec5_savings, mutants=[plus("saved", F(-1, 100)), times("saved", F(9, 10))])
 def least_savings(claim: Claim, depth: Depth) -> Evidence:
-    """Against the cheapest baseline of each kind of cost."""
+    """Against the cheapest baseline of each kind of cost, to whole per cent."""
     ours = table2()["FedAMD-constant", 40]
     saved = {name: 1 - ours[name] / min(row[name] for row in _baselines(40)) for name in ("samples", "communication")}
-    return _sentence(min(saved.values()) >= F(str(claim.formulas["saved"])), "Least savings", **saved)
+    least = 100 * F(str(claim.formulas["saved"]))
+    whole = [_whole(100 * value) for value in saved.values()]
+    summary = (
+        f"Constant probability saves {_per_cent(saved['samples'])} of the samples and "
+        f"{_per_cent(saved['communication'])} of the communication of the cheapest baseline, {whole[0]} % and "
+        f"{whole[1]} % to whole per cent"
+    )
+    return _sentence(min(whole) >= least, summary, f"at least {float(least):g} %", **saved)
 
 
 def _wider(claim: Claim) -> Claim:
@@ -147,11 +165,18 @@ def _wider(claim: Claim) -> Claim:
 
 @checks(fedamd.sec5_rounds, mutants=[Mutant("7 to 22 %", _wider)])
 def fewer_rounds(claim: Claim, depth: Depth) -> Evidence:
-    """Both forms against the baseline with the fewest rounds, 100 clients."""
+    """Both forms against the baseline with the fewest rounds, 100 clients, to whole per cent."""
     best = min(row["rounds"] for row in _baselines(100))
     fewer = {name: 1 - table2()[name, 100]["rounds"] / best for name in OURS}
-    least, most = (F(str(claim.formulas[name])) for name in ("least", "most"))
-    return _sentence(min(fewer.values()) >= least and max(fewer.values()) <= most, "Fewer rounds", **fewer)
+    least, most = (100 * F(str(claim.formulas[name])) for name in ("least", "most"))
+    whole = [_whole(100 * value) for value in fewer.values()]
+    constant, sequential = map(_per_cent, fewer.values())
+    summary = (
+        f"Constant probability needs {constant} fewer rounds than the best baseline, the sequential form {sequential}, "
+        f"{whole[0]} % and {whole[1]} % to whole per cent"
+    )
+    said = f"{float(least):g} to {float(most):g} %"
+    return _sentence(min(whole) >= least and max(whole) <= most, summary, said, **fewer)
 
 
 @checks(fedamd.sec5_all_round, mutants=[plus("margin", 10), plus("margin", 1)])
@@ -165,7 +190,9 @@ def better_in_every_column(claim: Claim, depth: Depth) -> Evidence:
             margins[f"{name} {cost}"] = (best - ours[cost]) / best
         best = max(row["accuracy"] for row in _baselines(20))
         margins[f"{name} accuracy"] = (ours["accuracy"] - best) / best
-    return _sentence(min(margins.values()) > F(str(claim.formulas["margin"])), "Margins", **margins)
+    name, weakest = min(margins.items(), key=lambda item: item[1])
+    summary = f"Both forms are better in every column; the weakest comparison is {name}, by {_per_cent(weakest)}"
+    return _sentence(weakest > F(str(claim.formulas["margin"])), summary, "so", **margins)
 
 
 def _gains(participants: int) -> list[F]:
@@ -179,15 +206,21 @@ def gains_with_all_clients(claim: Claim, depth: Depth) -> Evidence:
     """Least and largest gain."""
     least, most = (F(str(claim.formulas[name])) for name in ("least", "most"))
     found = {"least": min(_gains(100)), "most": max(_gains(100))}
-    return _sentence(found == {"least": least, "most": most}, "Gains", **found)
+    summary = f"The gains run from {float(found['least']):g} to {float(found['most']):g} points"
+    said = f"{float(least):g} to {float(most):g}"
+    return _sentence(found == {"least": least, "most": most}, summary, said, **found)
 
 
 @checks(fedamd.sec5_gain40, mutants=[plus("most", 1), plus("most", -1)])
 def largest_gain(claim: Claim, depth: Depth) -> Evidence:
-    """The largest gain, constant probability."""
+    """The largest gain, constant probability, to whole points."""
     ours = table2()["FedAMD-constant", 40]["accuracy"]
     most = max(ours - row["accuracy"] for row in _baselines(40))
-    return _sentence(int(most) == int(claim.formulas["most"]), "Largest gain", most=most)
+    summary = (
+        f"The largest gain is {float(most):g} points ({float(ours):.1f} against {float(ours - most):.1f}), {_whole(most)} "
+        "to whole points"
+    )
+    return _sentence(_whole(most) == claim.formulas["most"], summary, f"up to {claim.formulas['most']}", most=most)
 
 
 # ---- Table 1 ---------------------------------------------------------------------------------------------

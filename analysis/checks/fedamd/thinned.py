@@ -14,9 +14,9 @@ from analysis.checks.fedamd import runs
 from analysis.checks.fedamd.constant import LOCAL
 from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.runs import SPACE, Run
-from analysis.checks.fedamd.searching import unbroken
+from analysis.checks.fedamd.searching import INDEPENDENT, unbroken
 from analysis.checks.points import held_at
-from analysis.checks.tools import rests_on
+from analysis.checks.tools import reading, rests_on
 from analysis.domains import Domain, Real
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, exact_value, right_side
@@ -117,6 +117,7 @@ def optimal_probability(claim: Claim, depth: Depth) -> Evidence:
     ],
 )  # fmt: skip
 @rests_on({"thinning": c >= 1, **LOCAL})
+@reading(INDEPENDENT)
 def covered_by_the_repaired_theorem(claim: Claim, depth: Depth) -> Evidence:
     """At p^A = 2/((A+2) c^A), a <= (Mc/A) ((A+2)/2)^(1/A) <= 1.5 Mc/A, by Bernoulli's inequality."""
     points = held_at(

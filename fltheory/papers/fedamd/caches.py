@@ -49,7 +49,8 @@ law_noise = paper.claim(
     "law.noise", "Cached gradient error splits into anchor noise and staleness",
     kind="law", where="ours", origin="ours",
     words="With caches started by all clients E|g_t - grad F(x_t)|^2 <= (1 + r) 1{b<n} sigma^2/(Mb) + (1 + 1/r) E S_t "
-    "for every r > 0: given who was an anchor when, noises of different clients and rounds are uncorrelated.",
+    "for every r > 0: given who was an anchor when, noises of different clients and rounds are uncorrelated, "
+    "being independent over clients and samples.",
     assumes=(A42,),
     bound=Bound(
         "E|g_t - grad F(x_t)|^2",

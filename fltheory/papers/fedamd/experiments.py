@@ -159,7 +159,8 @@ sec5_savings = _sentence(
     "FedAMD with constant probability saves at least this share of computation and communication against every "
     "baseline.",
     {"saved": Rational(30, 100)},
-    "It saves 29.8 % of the samples and 28.6 % of the communication of FedAvg: about 29 to 30 %.",
+    "It saves 29.8 % of the samples and 28.6 % of the communication of FedAvg: about 29 to 30 %. (All shares and "
+    "gains of section 5 are read to the digits that are printed.)",
 )  # fmt: skip
 sec5_rounds = _sentence(
     "rounds", "10-20 % fewer rounds with full participation",
@@ -180,6 +181,6 @@ sec5_gain100 = _sentence(
 )  # fmt: skip
 sec5_gain40 = _sentence(
     "gain40", "Accuracy gain up to 6 %, 40 clients",
-    "The largest gain in final accuracy, cut off to whole points.",
+    "The largest gain in final accuracy, to whole points as it is printed.",
     {"most": Integer(6)},
 )  # fmt: skip

@@ -97,6 +97,8 @@ A42 = paper.assumption(
     "A42", "Minibatch noise at most sigma^2 over batch size", where="Assumption 4.2",
     words="A gradient on |B| samples has mean squared error at most sigma^2 / |B|, at every point and client.",
     asks=bounded_noise,
+    gap="The noise terms sigma^2/(Mb) of the theorems use, without saying so, that the noise is independent over "
+    "clients and samples, as it is where every client draws its own samples.",
 )  # fmt: skip
 A43 = paper.assumption(
     "A43", "Average smoothness of the noise, L_sigma", where="Assumption 4.3",

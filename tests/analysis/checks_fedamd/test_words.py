@@ -1,0 +1,58 @@
+"""What FedAMD's checks say: sentences with numbers, one rule for rounded figures, and what they use."""
+
+from __future__ import annotations
+
+import pytest
+
+from analysis.checks import all_checks
+from analysis.evidence import Evidence
+from fltheory.ledger import ledger
+
+
+def found(name: str, check: str) -> Evidence:
+    (one,) = (c for c in all_checks()[name] if c.name == check)
+    return one.function(ledger[name], "quick")
+
+
+@pytest.mark.parametrize(
+    ("name", "check", "verdict", "numbers"),
+    [
+        ("fedamd.sec5.savings", "least_savings", "inconsistent", ("29.76 %", "28.62 %", "30 % and 29 %", "30 %.")),
+        ("fedamd.sec5.rounds", "fewer_rounds", "inconsistent", ("21.31 %", "7.56 %", "21 % and 8 %", "10 to 20 %")),
+        ("fedamd.sec5.gain40", "largest_gain", "exact", ("6.3 points", "82.3 against 76.0", "6 to whole", "up to 6")),
+        ("fedamd.eq42", "cross_term", "refuted", ("cross term is not zero", "-1/500")),
+    ],
+)
+def test_figures_are_read_to_the_digits_that_are_printed(name, check, verdict, numbers):
+    evidence = found(name, check)
+    assert evidence.verdict == verdict
+    assert all(number in evidence.summary for number in numbers)
+    assert "{" not in evidence.summary
+    assert "violated" not in evidence.summary
+
+
+@pytest.mark.parametrize(
+    ("name", "check"),
+    [
+        ("fedamd.law.noise", "error_in_two_parts"),
+        ("fedamd.thm44.repaired", "miner_rounds_on_quadratics"),
+        ("fedamd.thm411", "contraction_at_the_printed_step"),
+    ],
+)
+def test_noise_over_clients_is_named(name, check):
+    evidence = found(name, check)
+    assert (evidence.verdict, evidence.hypothesis) == ("proved", "noise independent over clients and samples")
+    assert "independent over clients" in ledger["fedamd.A42"].gap
+
+
+@pytest.mark.parametrize(
+    ("name", "check", "assumptions"),
+    [
+        ("fedamd.A43.remark", "noise_that_bends_at_a_point", ("A42",)),
+        ("fedamd.eq96", "no_meaning_serves_both", ("A41", "A42")),
+    ],
+)
+def test_witnesses_list_their_assumptions(name, check, assumptions):
+    witness = found(name, check).witness
+    for short in assumptions:
+        assert [value for key, value in witness.items() if key.startswith(f"assumption {short} ")] == [True]
