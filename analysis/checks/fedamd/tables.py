@@ -217,8 +217,8 @@ def largest_gain(claim: Claim, depth: Depth) -> Evidence:
     ours = table2()["FedAMD-constant", 40]["accuracy"]
     most = max(ours - row["accuracy"] for row in _baselines(40))
     summary = (
-        f"The largest gain is {float(most):g} points ({float(ours):.1f} against {float(ours - most):.1f}), {_whole(most)} "
-        "to whole points"
+        f"The largest gain is {float(most):g} points ({float(ours):.1f} against {float(ours - most):.1f}), "
+        f"{_whole(most)} to whole points"
     )
     return _sentence(_whole(most) == claim.formulas["most"], summary, f"up to {claim.formulas['most']}", most=most)
 

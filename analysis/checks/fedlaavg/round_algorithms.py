@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.checks import CheckBook, Depth, plus, put
+from analysis.checks import CheckBook, Depth, plus, put, times
 from analysis.checks.fedlaavg.model import take_part
 from analysis.evidence import Evidence, Tally
 from analysis.trials import exact_value
@@ -141,10 +141,13 @@ def which_round_is_latest(claim: Claim, depth: Depth) -> Evidence:
     return Evidence("exact", "run", "As Algorithm 2 updates it.", "three clients, six rounds", len(counted))
 
 
-@checks(by_rounds.alg2_C1, mutants=[plus("local steps", 1), plus("local steps", 2)])
+@checks(by_rounds.alg2_C1, mutants=[plus("local steps", 1), times("local steps", "13/10")])
 def one_local_step(claim: Claim, depth: Depth) -> Evidence:
     """Algorithm 1 word for word (stored gradients, differences) against the library's Algorithm 2."""
-    tally, local_steps = Tally(), int(claim.formulas["local steps"])
+    tally, stated = Tally(), claim.formulas["local steps"]
+    if not stated.is_integer:
+        return Evidence("refuted", "exact runs", "No number of local steps.", witness={"local steps": stated})
+    local_steps = int(stated)
     for clients, pattern in product((2, 3), CHOSEN):
         chosen = [[i for i in who if i < clients] for who in pattern]
         x, average, stored, xs = F(1), F(0), [F(0)] * clients, [F(1)]

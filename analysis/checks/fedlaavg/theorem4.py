@@ -134,10 +134,16 @@ def follows_at(claim: Claim, derived: Any, size: int) -> Evidence:
     return Evidence(word, "algebra", "(49) with a repaired (46), averaged", witness={} if zero else {"I": size})  # type: ignore[arg-type]
 
 
-@checks(paper.eq53, mutants=[put("order", B, 0), put("order", sigma, 0), plus("order", gamma * sigma**2 * L / N)])
+@checks(
+    paper.eq53,
+    mutants=[
+        put("order", B, 0), put("order", sigma, 0), plus("order", gamma * sigma**2 * L / N), times("explicit", "7/10"),
+        times("explicit", "13/10"),
+    ],
+)  # fmt: skip
 def order_of_52(claim: Claim, depth: Depth) -> Evidence:
     """Twelve times (53) against (52)."""
-    return order_form(claim, {C: 1 + Symbol("c", nonnegative=True)}, 12)
+    return order_form(claim, paper.eq52, {C: 1 + Symbol("c", nonnegative=True)}, 12)
 
 
 @checks(paper.eq55, mutants=[mutate("printed", "as (54)", lambda e: paper.eq55.formulas["(54)"])])
