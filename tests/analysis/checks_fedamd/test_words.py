@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction as F
+
 import pytest
 
 from analysis.checks import all_checks
+from analysis.checks.fedamd import full, order
 from analysis.evidence import Evidence
 from fltheory.ledger import ledger
 
@@ -56,3 +59,9 @@ def test_witnesses_list_their_assumptions(name, check, assumptions):
     witness = found(name, check).witness
     for short in assumptions:
         assert [value for key, value in witness.items() if key.startswith(f"assumption {short} ")] == [True]
+
+
+def test_constants_of_the_order_fit_every_period_of_the_grid():
+    """At default depth tau = 3000 asks for the constant 4504.5, which was out of the trial's space."""
+    largest = F(3, 2) * (max(point["anchor_period"] for point in full.grid("default")) + 3)
+    assert order.cycles_against_a_constant.space["order_constant"].contains(largest)
