@@ -73,7 +73,7 @@ def list_claims(
     """List the claims with their recorded verdicts."""
     from fltheory.errors import InputError, one_of
     from fltheory.ledger import ledger
-    from fltheory.verdicts import VERDICTS, recorded
+    from fltheory.verdicts import VERDICTS, needs, recorded
 
     known = recorded()
     entries = {id_: known.get(id_) or {"title": c.title, "verdict": "not recorded"} for id_, c in ledger.items()}
@@ -90,7 +90,8 @@ def list_claims(
         return
     width = max((len(id_) for id_ in chosen), default=0)
     for id_, entry in chosen.items():
-        print(f"{id_:<{width}}  {entry['verdict']:<12}  {entry['title']}")
+        needed = f" (needs: {needs(entry)})" if needs(entry) else ""
+        print(f"{id_:<{width}}  {entry['verdict']:<12}  {entry['title']}{needed}")
     print(f"{len(chosen)} of {len(entries)} claims; `fltheory show ID` tells the rest.", file=sys.stderr)
 
 
@@ -527,6 +528,7 @@ def _print_results(results: list[Result]) -> None:
     from rich.table import Table
 
     from analysis.evidence import ratio_text
+    from fltheory.verdicts import because
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading, how in (
@@ -540,7 +542,7 @@ def _print_results(results: list[Result]) -> None:
     for result in results:
         evidence = result.key_evidence
         ratio = ratio_text(evidence.largest) if evidence and evidence.largest is not None else ""
-        finding = "a check crashed" if result.crash else evidence.summary if evidence else result.claim.unchecked
+        finding = "a check crashed" if result.crash else because(result.to_json()) or result.claim.unchecked
         table.add_row(result.claim.id, result.verdict, ratio, f"{result.seconds:.2f}", finding)
     console = Console(width=None if sys.stdout.isatty() else 160)
     console.print(table, markup=False)

@@ -18,7 +18,7 @@ from analysis.evidence import Evidence
 from analysis.files import write_text
 from fltheory.errors import InputError, processes
 from fltheory.ledger import Claim, ledger, unknown_claim
-from fltheory.verdicts import MEANING, VERDICTS, Verdict, headline, recorded
+from fltheory.verdicts import MEANING, VERDICTS, Verdict, because, headline, recorded
 
 
 @dataclass
@@ -169,10 +169,7 @@ def page(known: dict[str, dict[str, Any]]) -> str:
                 "| claim | where | statement | verdict | because |",
                 "|---|---|---|---|---|",
             ]
-        reason = entry.get("reason") or next(
-            e["summary"] for e in entry["evidence"] if e["verdict"] == entry["verdict"]
-        )
-        cells = (f"`{id_}`", entry["where"], entry["title"], f"`{entry['verdict']}`", reason)
+        cells = (f"`{id_}`", entry["where"], entry["title"], f"`{entry['verdict']}`", because(entry))
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 

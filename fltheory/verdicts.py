@@ -7,6 +7,7 @@ sympy nor the checks. The file holds no timings: two records of the same state a
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any, Literal
 
@@ -48,6 +49,37 @@ def recorded() -> dict[str, dict[str, Any]]:
     if broken is not None:
         raise _damaged(str(file), f"the entry of {broken} is not one of a claim")
     return dict(claims)
+
+
+def decisive(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The evidence of a recorded entry that decides its verdict; one that names a hypothesis before others."""
+    found = [evidence for evidence in entry.get("evidence", []) if evidence["verdict"] == entry["verdict"]]
+    return next((evidence for evidence in found if evidence.get("hypothesis")), next(iter(found), None))
+
+
+def needs(entry: Mapping[str, Any]) -> str:
+    """What a conditional statement needs, of all its evidence that names something; empty for other verdicts.
+
+    >>> needs({"verdict": "conditional", "evidence": [{"verdict": "conditional", "hypothesis": "K >= 1."}]})
+    'K >= 1'
+    """
+    if entry["verdict"] != "conditional":
+        return ""
+    named = [evidence.get("hypothesis", "").rstrip(". ") for evidence in entry["evidence"]
+             if evidence["verdict"] == "conditional"]  # fmt: skip
+    return "; ".join(dict.fromkeys(filter(None, named)))
+
+
+def because(entry: Mapping[str, Any]) -> str:
+    """Why an entry has its verdict, in one line: the finding, and what a conditional statement needs.
+
+    >>> found = {"verdict": "conditional", "summary": "True for coins.", "hypothesis": "a coin decides"}
+    >>> because({"verdict": "conditional", "evidence": [found]})
+    'True for coins. Needs: a coin decides.'
+    """
+    found = decisive(entry)
+    reason = str(entry.get("reason") or (found["summary"] if found else ""))
+    return f"{reason} Needs: {needs(entry)}." if needs(entry) else reason
 
 
 _FORM: dict[str, type] = {"title": str, "where": str, "claim_sha256": str, "check_sha256": list, "evidence": list}

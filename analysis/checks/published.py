@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping
 from importlib.resources import files
+from typing import Any
 
 from analysis.evidence import Evidence
 from fltheory.ledger import Claim
@@ -19,12 +20,12 @@ def published(name: str) -> list[dict[str, str]]:
 
 
 def all_but(
-    claim: Claim, table: str, held: Mapping[str, bool], expected: int, exceptions: Mapping[str, str]
+    claim: Claim, table: str, held: Mapping[str, bool], expected: Any, exceptions: Mapping[str, str]
 ) -> Evidence:
     """`exact` if every comparison holds, `inconsistent` naming the ones that do not.
 
     held        comparison -> whether it holds
-    expected    how many comparisons the claim speaks of; with another number nothing is decided
+    expected    how many comparisons the claim speaks of, a whole number; with another number nothing is decided
     exceptions  comparison -> what is in the table, at least for those that do not hold
     """
     if len(held) != expected:

@@ -104,7 +104,7 @@ def _not_negative(expression: Any) -> bool:
     return bool(expression == 0 or sympy.simplify(expression).is_nonnegative)
 
 
-INDEPENDENT_NOISE = "noise independent over clients, as is customary; the assumption on the noise does not print it"
+INDEPENDENT_NOISE = "noise independent over clients (customary; not printed)"
 
 
 def reading(hypothesis: str) -> Callable[[Judge], Judge]:

@@ -6,14 +6,15 @@ sides of a condition, have one unit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sympy
 
 from analysis.checks import Check, CheckBook, Depth, Mutant, mutate
 from analysis.evidence import Evidence
+from analysis.letters import in_text
 from fltheory.ledger import Claim, Paper
 from fltheory.symbols import UNITS, smoothness
 from fltheory.units import UnitError, unit_of
@@ -25,10 +26,12 @@ class Flag:
 
     mended      restores its units; the check must then pass
     hypothesis  the reading under which it is meant (then it is conditional), or nothing (then it is inconsistent)
+    stated      whether the statement itself speaks of one fixed unit: then it is judged as mended
     """
 
     mended: Mutant
     hypothesis: str = ""
+    stated: bool = False
 
 
 def unit_checks(paper: Paper, flagged: Mapping[str, Flag] | None = None) -> CheckBook:
@@ -48,22 +51,27 @@ def _check(claim: Claim, flag: Flag | None) -> Check:
     hypothesis = flag.hypothesis if flag else ""
 
     def homogeneous(claim: Claim, depth: Depth) -> Evidence:
-        return judged_by_units(claim, hypothesis)
+        if flag is None or not flag.stated:
+            return judged_by_units(claim, hypothesis)
+        found = judged_by_units(flag.mended.apply(claim))
+        summary = f"Homogeneous with {flag.mended.name}, which is 1 in the unit that the statement fixes."
+        return replace(found, summary=summary) if found.verdict == "proved" else found
 
-    mutants = [flag.mended] if flag else [*_falsified_bound(claim), *_falsified_conditions(claim)]
+    mutants = [flag.mended] if flag and not flag.stated else [*_falsified_bound(claim), *_falsified_conditions(claim)]
     return Check(claim.id, homogeneous, tuple(mutants))
 
 
 def judged_by_units(claim: Claim, hypothesis: str = "") -> Evidence:
     """Whether the bound has one unit, that of its left-hand side, and every condition has one on both sides."""
-    faults, statements = [], 0
+    faults, statements, form = [], 0, in_text(claim)
     if claim.bound:
         statements += 1
-        faults += _faults("bound", claim.bound.rhs, claim.bound.unit)
+        faults += _faults("bound", claim.bound.rhs, claim.bound.unit, form)
     for name, condition in claim.conditions.items():
         if isinstance(condition, sympy.core.relational.Relational):
             statements += 1
-            faults += _faults(f"condition {name!r}", sympy.Add(condition.lhs, condition.rhs, evaluate=False), None)
+            both = sympy.Add(condition.lhs, condition.rhs, evaluate=False)
+            faults += _faults(f"condition {name!r}", both, None, form)
     if not faults:
         return Evidence("proved", "units", "Homogeneous in loss and parameter.", "all units", statements)
     summary, witness = "; ".join(fault for fault, _ in faults), {k: v for _, part in faults for k, v in part.items()}
@@ -74,12 +82,15 @@ def judged_by_units(claim: Claim, hypothesis: str = "") -> Evidence:
     return Evidence("inconsistent", "units", f"Not homogeneous: {summary}", "", statements, witness=witness)
 
 
-def _faults(part: str, expression: Any, wanted: Any) -> list[tuple[str, dict[str, Any]]]:
+def _faults(
+    part: str, expression: Any, wanted: Any, form: Callable[[sympy.Basic], str]
+) -> list[tuple[str, dict[str, Any]]]:
     try:
         found = unit_of(expression, UNITS)
     except UnitError as error:
-        fault = f"{part}: {error}"
-        return [(fault, {f"{part}, term": error.term, f"{part}, off by": str(error.factor)})]
+        term = form(error.term)
+        fault = f"{part}: {str(error).replace(str(error.term), term, 1)}"
+        return [(fault, {f"{part}, term": term, f"{part}, off by": str(error.factor)})]
     if wanted is not None and found != wanted and not expression.is_zero:
         return [(f"{part} has unit {found}, its left-hand side {wanted}", {f"{part}, off by": str(found / wanted)})]
     return []

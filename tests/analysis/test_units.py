@@ -55,3 +55,16 @@ def test_the_term_and_the_factor_are_named() -> None:
     assert "its left-hand side" in wrong.summary
     read = judged_by_units(claim, hypothesis="L = 1")
     assert (read.verdict, read.hypothesis) == ("conditional", "L = 1")
+
+
+def test_terms_are_named_in_the_letters_of_the_paper() -> None:
+    found = judged_by_units(ledger["fast.thm2.main"])
+    assert "K*eta*(1 - q)/(2*mu)" in found.summary
+    assert "**" not in found.summary
+    assert "local_lr" not in found.summary
+
+
+def test_a_statement_that_fixes_the_unit_is_no_slip() -> None:
+    (check,) = [c for c in all_checks()["fast.thm2.mixed_reverse"] if c.name == "homogeneous"]
+    assert check.function(ledger["fast.thm2.mixed_reverse"], "quick").verdict == "proved"
+    assert all(m.name.startswith(("bound", "step", "snapshots")) for m in check.mutants)

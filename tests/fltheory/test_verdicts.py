@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fltheory.errors import InputError
-from fltheory.verdicts import recorded
+from fltheory.verdicts import because, needs, recorded
 
 EVIDENCE = {"verdict": "exact", "method": "exact grid", "summary": "No violation."}
 ENTRY = {
@@ -59,3 +59,13 @@ def test_a_damaged_file_is_one_sentence(write: Any, text: str) -> None:
     write(text)
     with pytest.raises(InputError, match=r"^the recorded verdicts in .*verdicts.json must be as .* wrote them"):
         recorded()
+
+
+def test_a_conditional_verdict_says_what_it_needs() -> None:
+    found = {"verdict": "conditional", "summary": "A statement about coins.", "hypothesis": "a coin decides."}
+    units = {"verdict": "conditional", "summary": "Not homogeneous.", "hypothesis": "fixed units"}
+    entry = {"verdict": "conditional", "evidence": [found, units, found]}
+    assert because(entry) == "A statement about coins. Needs: a coin decides; fixed units."
+    assert needs(entry) == "a coin decides; fixed units"
+    assert because({"verdict": "proved", "evidence": [{**found, "verdict": "proved"}]}) == "A statement about coins."
+    assert because({"verdict": "not checked", "reason": "Assumption", "evidence": []}) == "Assumption"

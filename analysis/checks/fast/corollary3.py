@@ -13,7 +13,7 @@ from analysis.checks import CheckBook, Depth, Mutant, mutate, put, times, withou
 from analysis.checks.certificates import Fact, at_most_one, chain, confirmed, identity, nonnegative
 from analysis.checks.fast.coins import SPACE, constants_of, distance, sure
 from analysis.checks.points import drawn, held_at, value_of
-from analysis.checks.tools import INDEPENDENT_NOISE, reading
+from analysis.checks.tools import INDEPENDENT_NOISE, reading, rests_on
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, right_side
 from fltheory.ledger import Claim
@@ -120,8 +120,10 @@ def _mixed() -> dict[Any, Any]:
         times("local_lr", 2),
         times("rounds", "1/2"),
         without("snapshots"),
+        without("something remains"),
     ],
 )
+@rests_on({"something remains": fast.REST > 0})
 @reading(INDEPENDENT_NOISE)
 def explicit_bound(claim: Claim, depth: Depth) -> Evidence:
     """Both regimes of the step, and exact moments at it."""

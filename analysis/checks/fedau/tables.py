@@ -141,7 +141,7 @@ def _larger(claim: Claim, table: str, comparisons: list[tuple[str, Decimal, Deci
     """Each comparison says that its first number is strictly the better, that is the larger one."""
     held = {name: left > right for name, left, right in comparisons}
     numbers = {name: f"{abs(left)} against {abs(right)}" for name, left, right in comparisons}
-    return all_but(claim, table, held, int(claim.formulas["comparisons"]), numbers)
+    return all_but(claim, table, held, claim.formulas["comparisons"], numbers)
 
 
 @checks(fedau.claim_D31_spread, mutants=[plus("comparisons", 1), plus("comparisons", -6)])

@@ -200,13 +200,14 @@ thm2_mixed = paper.claim(
 thm2_mixed_reverse = paper.claim(
     "thm2.mixed_reverse", "Main-text bound under the appendix q-condition",
     kind="theorem", where="the other mixture", origin="ours",
-    words="The bound of the main text under the condition on q of the appendix.",
+    words="In any one fixed unit of the loss, as numbers: the bound of the main text under the condition on q of the "
+    "appendix.",
     assumes=ALL,
     conditions=STEP | APPENDIX_Q,
     bound=Bound(DISTANCE, MAIN, unit=PARAM**2),
     uses=("fast.thm2.gen", "fast.thm2.app"),
-    gap="True in each fixed unit of the loss; its term with 1 - q mixes units and is not needed, as a round needs less "
-    "than 15/2 in place of 8.",
+    gap="Its term with 1 - q mixes units, which is why a unit has to be fixed, and is not needed, as a round needs "
+    "less than 15/2 in place of 8.",
 )  # fmt: skip
 
 thm2_periodic = paper.claim(
