@@ -9,7 +9,7 @@ from typing import Any
 import sympy
 from sympy import Rational
 
-from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without
+from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without, without_term
 from analysis.checks.certificates import Fact, at_most, chain, identity, nonnegative, proved
 from analysis.checks.fedamd import runs
 from analysis.checks.fedamd.constant import DROPPED, LOCAL, MOVES, step_factor
@@ -170,13 +170,14 @@ TUNED: dict[str, Domain] = {
     "condition": Real(1, 100, log=True),  # L/mu
     "thinning": Real(1, 20, log=True),
     "rounds": Whole(1, 300),
-    "start": Real("1/10", 10),
+    "start": Real("1/1000", 10),
+    "noise_size": Real(0, 3),
 }
 
 
 @checks.trial(fedamd.cor412, TUNED)
 def losses_of_any_scale(claim: Claim, point: Point) -> Sides:
-    """K = 1, A = 1, b = n; client 1 has curvature L, the others share the rest of the mean mu."""
+    """K = 1, A = 1, anchors with noise on one sample; client 1 has curvature L, the others share the rest of mu."""
     n, u = point["n_clients"], point["scale"]
     curvature = (1 / (u + 0 * point["start"]) - u) / 2
     smoothness = curvature * point["condition"]
@@ -185,8 +186,8 @@ def losses_of_any_scale(claim: Claim, point: Point) -> Sides:
         raise InputError("condition", point["condition"], "one that the other clients' curvatures allow")
     constants: dict[str, Any] = {
         "n_clients": n, "cohort_size": 1, "local_steps": 1, "batch_size": 1, "smoothness": smoothness,
-        "polyak_lojasiewicz": curvature, "thinning": point["thinning"], "rounds": point["rounds"], "noise_std": 0,
-        "noise_smoothness": 0, "subsampled": 0, "anchor_batch": 1,
+        "polyak_lojasiewicz": curvature, "thinning": point["thinning"], "rounds": point["rounds"],
+        "noise_std": point["noise_size"], "noise_smoothness": 0, "subsampled": 1, "anchor_batch": 1,
         "initial_gap": curvature * point["start"] ** 2 / 2,
     }  # fmt: skip
     chance, local_lr, global_lr = (_value(claim.formulas[name], constants) for name in CHOSEN)
@@ -195,16 +196,30 @@ def losses_of_any_scale(claim: Claim, point: Point) -> Sides:
         if not (isinstance(chance, F) and step.is_Rational):
             raise InputError("scale", u, "one with a rational probability")
         step = F(int(step.p), int(step.q))
-    run = Quadratics([smoothness, *rest], 1, F(1) if not isinstance(u, float) else 1.0, 1, step)
+    run = Quadratics(
+        [smoothness, *rest], 1, F(1) if not isinstance(u, float) else 1.0, 1, step, point["noise_size"] ** 2
+    )
     _, second = run.round(chance)
     state = after(run.start(point["start"])[1], [(second, point["rounds"])])
     left = curvature * (run.form(run.vector(model=1)) @ state) / 2
     constants |= {"anchor_probability": chance, "local_lr": local_lr, "global_lr": global_lr}
-    held = {**met(constants, [smoothness, *rest]), "A410": bool(constants["polyak_lojasiewicz"] <= curvature)}
+    held = {
+        **met(constants, [smoothness, *rest], point["noise_size"]),
+        "A410": bool(constants["polyak_lojasiewicz"] <= curvature),
+    }
     return Sides(left, right_side(claim.bound, constants), constants, met=held)
 
 
 CHOSEN = ("probability", "local step", "global step")
+
+
+def _step_of_the_bound(claim: Claim) -> Fact:
+    """eta_s eta_l K of the stated step sizes, the smaller of two, is the step in the bound."""
+    step = claim.formulas["global step"] * claim.formulas["local step"] * fedamd.K
+    (stated,), (used,) = step.atoms(sympy.Min), rhs(claim).atoms(sympy.Min)
+    parts = [sympy.simplify(part * step / stated) for part in stated.args]
+    same = all(any(sympy.simplify(part - other) == 0 for other in used.args) for part in parts)
+    return Fact("the stated step sizes give the step of the bound", same)
 
 
 def _value(formula: Any, constants: dict[str, Any]) -> Any:
@@ -227,13 +242,13 @@ def _unscaled(depth: Depth) -> list[Point]:
         condition = 2 * u / (1 - u**2)
         for n in (2, 3):
             for thin in (1, 5):
-                found.append(
-                    {"n_clients": n, "scale": u, "condition": condition, "thinning": thin, "rounds": 5, "start": 1}
-                )
+                point = {"n_clients": n, "scale": u, "condition": condition, "thinning": thin, "rounds": 5}
+                found.append({**point, "start": 1, "noise_size": 0})
+                found.append({**point, "start": F(1, 1000), "noise_size": 1})
     return found
 
 
-WILD = {"n_clients": 2, "scale": F(1, 1000), "condition": 10, "thinning": 3, "rounds": 25, "start": 1}
+WILD = {"n_clients": 2, "scale": F(1, 1000), "condition": 10, "thinning": 3, "rounds": 25, "start": 1, "noise_size": 0}
 
 
 @checks(
@@ -241,6 +256,7 @@ WILD = {"n_clients": 2, "scale": F(1, 1000), "condition": 10, "thinning": 3, "ro
     mutants=[
         times("global step", F(1, 5000)),
         times("bound", F(1, 100)),
+        without_term(6 * anchor_noise / mu),
     ],
 )
 def scale_of_the_loss(claim: Claim, depth: Depth) -> Evidence:
@@ -262,7 +278,12 @@ def _fits(claim: Claim, point: Point) -> bool:
 
 @checks(
     fedamd.cor412,
-    mutants=[times("power of the minimiser", 2), plus("rounds to minimise", fedamd.probability)],
+    mutants=[
+        times("power of the minimiser", 2),
+        plus("rounds to minimise", fedamd.probability),
+        times("global step", F(13, 10)),
+        times("local step", F(13, 10)),
+    ],
 )
 def optimal_probability_under_pl(claim: Claim, depth: Depth) -> Evidence:
     """The derivative of C/(p (1 - p^A)) + 1/p vanishes at z = p^A, z^2 - z (2 + C (A+1)) + 1 + C = 0, C = 1/mu^2."""
@@ -277,5 +298,6 @@ def optimal_probability_under_pl(claim: Claim, depth: Depth) -> Evidence:
         nonnegative("the quadratic is negative at z = 1: one root lies below 1", -quadratic.subs(z, 1)),
         nonnegative("it is positive at z = 0", quadratic.subs(z, 0)),
         identity("the claimed probability", sympy.simplify(printed**fedamd.A - claimed)),
+        _step_of_the_bound(claim),
     ]
     return chain(facts, "The printed p minimises M/(mu^2 A p (1 - p^A)) + M/(Ap) at c = 1.")

@@ -281,11 +281,15 @@ def corollary_1(claim: Claim, depth: Depth) -> Evidence:
 
 @checks(
     by_rounds.thm4_rate,
-    mutants=[times("bound", "1/100"), put("bound", B, 0), put("step", C, 1), without("range")],
+    mutants=[times("bound", "1/100"), put("bound", B, 0), put("step", C, 1), without("range"), times("(52)", "7/10")],
 )
 def rate_of_theorem_4(claim: Claim, depth: Depth) -> Evidence:
     """The substitution leaves at least (52), C cancels but in one term; a policy that looks exceeds it."""
-    wrong = in_rounds(claim, claim.formulas["(52)"])
+    explicit = claim.formulas["(52)"]
+    if explicit != by_rounds.eq52.bound.rhs:  # type: ignore[union-attr]
+        witness = {"explicit": str(explicit), "(52)": str(by_rounds.eq52.bound.rhs)}  # type: ignore[union-attr]
+        return Evidence("refuted", "algebra", "Not the bound of (52).", witness=witness)
+    wrong = in_rounds(claim, explicit)
     known = {**LATE, "rounds": 100_000}
     return wrong or reacting(theorem_4_rate_trial, claim, known, depth, Tally(), DOMAIN, bound=EXPLICIT)
 

@@ -189,13 +189,18 @@ def _age_after(rule: Rule, t: int) -> int:
     return max(map(max, reached))
 
 
-@checks(iterations.lem1_proof, mutants=[plus("clients", -1), plus("wait", -1), put("wait", E, E + 1)])
+@checks(
+    iterations.lem1_proof,
+    mutants=[plus("clients", -1), times("clients", "13/10"), plus("wait", -1), put("wait", E, E + 1)],
+)
 def distinct_clients(claim: Claim, depth: Depth) -> Evidence:
     """ceil(N/K) K + 1 > N on a grid, and the wait of (13) as the largest age plus one, attained."""
     tally = Tally()
     for n in range(1, {"quick": 10, "default": 20, "deep": 60}[depth]):
         for size in range(1, n + 1):
             needed = exact_value(claim.formulas["clients"], {"n_clients": n, "cohort_size": size})
+            others = -(-n // size) * size  # selected in its place, all different
+            tally.equal(needed, others + 1, N=n, K=size)
             tally.holds(needed > n, N=n, K=size)
     for triple in triples(depth):
         wait = exact_value(claim.formulas["wait"], named(triple))
