@@ -23,7 +23,7 @@ from analysis.checks.points import drawn, held_at, value_of
 from analysis.checks.tools import INDEPENDENT_NOISE, gives, reading
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence
-from analysis.trials import Point, Sides, right_side, root
+from analysis.trials import Point, Sides, assumed, right_side, root, stated
 from fltheory.ledger import Claim
 from fltheory.papers import amplified
 from fltheory.papers.amplified import I, L, N, P, T, beta, d, delta, eta, gamma, gap, nu, rho, scale, sigma, v2
@@ -281,7 +281,17 @@ def interval_is_a_number_of_rounds(claim: Claim, depth: Depth) -> Evidence:
         return found
     clients, size = 10, 9
     variance = Fraction(clients - size, size * clients**2)
-    constants = {"weight_variance": variance, "n_clients": clients, "local_steps": 1, "rounds": 4}
+    # Half of the clients at (x - 1)^2/2, half at (x + 1)^2/2, from x = 1/2, noise of variance 1.
+    constants = {
+        "weight_variance": variance, "n_clients": clients, "local_steps": 1, "rounds": 4, "smoothness": 1,
+        "heterogeneity": 1, "noise_std": 1, "initial_gap": Fraction(1, 8),
+        "participation_norm": root(Fraction(1, size)),
+    }  # fmt: skip
+    met = slopes_met((1, -1), constants) | problem_met(constants, 1, 1)
+    given = {"objectives": "(x - 1)^2/2 and (x + 1)^2/2, five clients each, from 1/2", **constants}
+    held = stated(claim, constants) | assumed(claim, met)
+    if not all(held.values()):
+        return Evidence("not checked", "algebra and witness", "The known witness is not admitted by this statement.")
     chosen = float(value_of(claim.formulas["interval"], constants))
     return Evidence(
         "conditional", "algebra and witness",
@@ -289,7 +299,7 @@ def interval_is_a_number_of_rounds(claim: Claim, depth: Depth) -> Evidence:
         "of Corollary 3.3, and the expectation of (7) enters averaged over the intervals.",
         found.domain, found.cases,
         hypothesis=f"P rounded to a whole number that is at least 1, v > 0; fixed units; {INDEPENDENT_NOISE}",
-        witness=constants | {"S": size, "P": float(f"{chosen:.4g}")},
+        witness=given | {"S": size, "P": float(f"{chosen:.4g}")} | held,
     )  # fmt: skip
 
 
@@ -305,10 +315,10 @@ def whole_interval(claim: Claim, depth: Depth) -> Evidence:
     """Corollary 3.3's homogeneous form in expectation, for every P of at least v^2 N^(5/2) sqrt(I T)."""
     long = claim.conditions.get("long interval")
     same = all(claim.formulas[name] == part for name, part in amplified.cor33_repaired.formulas.items())
-    stated = all(gives(claim, relation) for relation in amplified.cor33_repaired.conditions.values())
+    given = all(gives(claim, relation) for relation in amplified.cor33_repaired.conditions.values())
     variance = sympy.oo if long is None else v2 * P / (long.rhs * more_than(1))
     steps = [
-        Fact("step sizes and conditions are those of Corollary 3.3, repaired", same and stated),
+        Fact("step sizes and conditions are those of Corollary 3.3, repaired", same and given),
         Fact("P is bounded from below", long is not None),
         _smaller(claim, amplified.cor33_repaired, N**2 * d**2 * variance / P),
     ]

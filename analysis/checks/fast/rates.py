@@ -99,10 +99,15 @@ def _squared_tuned(c: Any) -> Any:
         mutate("snapshots", "a threshold larger by 1/5", lambda c: c.func(c.gts, c.lts + F(1, 5))),
         mutate("equal cohorts", "n smaller than m", lambda c: n <= c.rhs - 1),
         mutate("many rounds", "more", lambda c: 10**4 * c.lts <= c.gts),
+        times("local_lr", 2),
     ],
 )
 def equal_cohorts_settle_at_a_floor(claim: Claim, depth: Depth) -> Evidence:
     """One client a round, a snapshot every fifth round; the conditions hold whatever client is drawn."""
+    square = claim.formulas["local_lr"] ** 2
+    tuned = identity("local_lr = c/sqrt(R K s)", square * R * K * s - fast.step_constant**2)
+    if not tuned.holds:
+        return chain([tuned], "")
     point = {**POINT, "interval": 5, "cycles": 300, "start": F(-21, 50), "step_share": F(1, 25)}
     summary = "For fixed q < 1 a bias of order (1-q)^2 sigma_G^2 remains, whereas the bound tends to 0 as 1/sqrt(mKR)."
     return witnessed(tuned_step_equal_cohorts, claim, point, summary)

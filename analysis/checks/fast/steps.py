@@ -159,7 +159,11 @@ def maximum_and_mean(claim: Claim, depth: Depth) -> Evidence:
     bound, (a, b) = claim.formulas["at most the mean"], (fast.one_round, fast.other_round)
     value, mean = bound.subs({a: 4, b: 0}), (a + b).subs({a: 4, b: 0}) / 2
     if value > mean:
-        witness = {"values": (4, 0), "mean": mean, "said to be at most the mean": value}
+        witness = {
+            "objective": "x^2/2 of the client asked, K = 1", "x in two arbitrary rounds": (2, 0),
+            "squared norms of its gradient": (4, 0), "conditions of the statement": "none", "left": value,
+            "right": mean,
+        }  # fmt: skip
         summary = "(24) needs lower bounds of sums, so minima or averages: -mean = -2 > -4 = -max for the values 4, 0."
         return Evidence("refuted", "exact witness", summary, cases=1, largest=float(value / mean), witness=witness)
     return Evidence("not checked", "exact witness", "The values 4 and 0 do not contradict this statement.")

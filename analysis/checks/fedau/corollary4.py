@@ -16,10 +16,10 @@ from analysis.checks import CheckBook, Depth, mutate, put, times, without
 from analysis.checks import histories as h
 from analysis.checks.certificates import Fact, identity, nonnegative
 from analysis.checks.fedau.cutoff import cutoff_at, smallest_cutoff
-from analysis.checks.fedau.quadratics import independent
+from analysis.checks.fedau.quadratics import Run, independent
 from analysis.checks.tools import SLACK, at, gives, rational_sample
 from analysis.evidence import Evidence, Tally, algebra, conditional
-from analysis.trials import stated
+from analysis.trials import assumed, stated
 from fltheory.distributions.symbolic import Step
 from fltheory.ledger import Bound, Claim
 from fltheory.papers import fedau
@@ -217,10 +217,14 @@ def theorem_2_at_these_steps(claim: Claim, depth: Depth) -> Evidence:
         if not fact.holds:
             return Evidence("not checked", "algebra", f"The proof does not reach it: {fact.statement}.")
     known_before = Tally()
-    squares, conditions = _squares(F(1, 2), 2, 3), stated(claim, {"rounds": 3})
-    known_before.equal(
-        max(squares), min(squares), N=1, p=F(1, 2), K=2, T=3, quantity="Q, largest and least", **conditions
-    )
+    # Of one client any objective serves, since Q is what its participation makes it: x^2/2 without noise, from x = 1,
+    # which no round takes further from 0, as gamma eta w <= 1/(4 L I) w and w <= K = 2.
+    constants = {"rounds": 3, "smoothness": 1, "noise_std": 0, "heterogeneity": 0, "objective_gradient_bound": 1}
+    run = Run([1], [0], [F(1, 2)], 0, F(1, 16), 1, 1)
+    met = run.met(constants) | {"ass5": True}
+    squares, held = _squares(F(1, 2), 2, 3), stated(claim, constants) | assumed(claim, met)
+    where = {"objective": "x^2/2, no noise, from x = 1", "N": 1, "p": F(1, 2), "K": 2, "T": 3, "G": 1}
+    known_before.equal(max(squares), min(squares), **where, quantity="Q, largest and least", **held)
     return conditional(
         known_before,
         _fedau_runs(claim),

@@ -11,6 +11,7 @@ import sympy
 from sympy import Rational, Symbol
 
 from analysis.checks import CheckBook, Depth, mutate, put, times
+from analysis.checks.fedau.quadratics import independent
 from analysis.checks.tools import at
 from analysis.evidence import Evidence, Tally, algebra, conditional
 from fltheory.distributions.symbolic import Step
@@ -258,7 +259,8 @@ def standard_fedavg_against_theorem_1(claim: Claim, depth: Depth) -> Evidence:
         parts = [at(claim.formulas["share"], rate=r) * a for r, a in zip(rates, curvatures, strict=True)]
         minimum = weighted_mean(parts, centres)
         for tally, rule in ((participants, average_participating), (everyone, [F(1)] * len(rates))):
-            tally.equal(settled(problem, rule, F(1, 50), 1), minimum, curvatures=curvatures, centres=centres, p=rates)
+            where = {"curvatures": curvatures, "centres": centres, "p": rates, **independent(claim, min(rates))}
+            tally.equal(settled(problem, rule, F(1, 50), 1), minimum, **where)
     return conditional(
         participants,
         everyone,

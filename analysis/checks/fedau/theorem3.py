@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import sympy
@@ -93,7 +94,7 @@ def average_error_on_the_grid(claim: Claim, depth: Depth) -> Evidence:
     (last, first), domain = _average_errors([claim.bound, first_line], depth)
     following = Tally(slack=SLACK)
     for rate, cutoff, horizon in product((1e-6, 0.1, 0.9), (1, 10, 300), (2, 10, 1000, 10**6)):
-        values = {"rate": rate, "cutoff": cutoff, "rounds": horizon}
+        values: dict[str, Any] = {"rate": rate, "cutoff": cutoff, "rounds": horizon}
         following.at_most(first_line.at(**values), claim.bound.at(**values), line="first and last", **values)
     decisive = next((tally for tally in (first, following) if tally.witness), last)
     return decisive.evidence(
