@@ -32,6 +32,7 @@ SCALED: dict[str, Domain] = SPACE | {
     "move": Real("1/100000", 1, log=True),
     "rounds": Whole(1, 400),
     "scale": Real("1/1000", 10_000, log=True),
+    "local": Real("1/1000", 500, log=True),  # eta_l K L, far beyond what the theorems allow
 }
 
 
@@ -56,9 +57,17 @@ def last_iterate_at_a_longer_step(claim: Claim, point: Point) -> Sides:
     return _last(claim, point)
 
 
+# K = 2 local steps of length 100/L: F grows by orders of magnitude, whatever the global step
+LONG_LOCAL: Point = {
+    "curvatures": (1,), "cohort_size": 1, "anchor_probability": F(1, 2), "local_steps": 2, "local": F(200),
+    "move": F(1, 33), "rounds": 20, "start": F(1), "noise": "anchors", "noise_size": 0, "anchor_batch": 1,
+}  # fmt: skip
+
+
 def _points(depth: Depth, step: Any) -> list[Point]:
     found: list[Point] = []
     for scale in (F(1), F(100)) if depth == "quick" else (F(1, 50), F(1), F(100)):
+        found += [{**LONG_LOCAL, "scale": scale}]
         found += [p | {"scale": scale, "start": p["start"] / F(10)} for p in map(dict, runs.points(depth, step))]
     return found
 

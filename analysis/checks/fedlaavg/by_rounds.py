@@ -145,16 +145,16 @@ def in_two_phases(claim: Claim, depth: Depth, derived: Any, how: str, *, drift: 
     hypothesis = GIVEN if drift else STARTED
     afterwards = "Then" if drift else "Afterwards"
     return conditional(
-        stated, rest, hypothesis + ", and availability does not depend on the samples", "algebra and enumeration",
+        stated, rest, hypothesis + "; availability does not depend on the samples", "algebra and enumeration",
         f"{how}. {DRIFTS if drift else ''}{afterwards} the largest ratio found is {rest.largest:.3g}.", domain=DOMAIN,
     )  # fmt: skip
 
 
 MUTANTS = [times("bound", "1/2"), put("bound", C, C**2), mutate("bound", "G to the third", lambda e: e.subs(G, G**3))]
-GIVEN = STARTED + " and I >= 2, or (46) as repaired in place of (46)"
+GIVEN = STARTED + "; I >= 2, or else max(I, 2)^2 in the term from (46), as in eq46.repaired"
 DRIFTS = (
     "Needs I >= 2, which is not stated: (46), on which it rests, leaves out the drift of the local iterates and can "
-    "fail for I <= 1 (eq46.repaired mends it). "
+    "fail for I <= 1 (with eq46.repaired the term from (46) has max(I, 2)^2). "
 )
 
 

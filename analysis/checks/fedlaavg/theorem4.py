@@ -57,8 +57,8 @@ def average_of_descents(claim: Claim, depth: Depth) -> Evidence:
         return found
     tally = tally_of(eq50_runs, claim, (p for p in local_grid(depth) if run(p).constants["staleness"] >= 2))
     return conditional(
-        tally_of(eq50_runs, claim, [LEVEL]), tally, "I >= 2, or (46) as repaired in place of (46)",
-        "algebra and enumeration",
+        tally_of(eq50_runs, claim, [LEVEL]), tally,
+        "I >= 2, or else max(I, 2)^2 in the term from (46), as in eq46.repaired", "algebra and enumeration",
         f"(49) averaged. {DRIFTS}From the minimum with I = 0, without noise, the right side is 0. For I >= 2 the "
         f"largest ratio found is {tally.largest:.3g}.", domain=DOMAIN,
     )  # fmt: skip

@@ -33,8 +33,8 @@ STALE = I**2 * L**2 * C**2 * gamma**2 * G**2
 SAFE = Max(I, 2) ** 2 * L**2 * C**2 * gamma**2 * G**2
 STARTED = "Before every client has taken part (some R_i = 0) the terms refer to gradients that were never taken."
 GIVEN_46 = (
-    "Rests on (46), which leaves out the drift of the local iterates and can fail when I is 0 or 1; for I >= 2, or "
-    "with (46) as repaired, it follows."
+    "Rests on (46), which leaves out the drift of the local iterates and can fail when I is 0 or 1; for I >= 2 it "
+    "follows, and for every I with max(I, 2)^2 in the term from (46), as in eq46.repaired."
 )
 
 alg2 = paper.claim(

@@ -6,7 +6,7 @@ from fractions import Fraction as F
 
 import pytest
 
-from analysis.checks import all_checks
+from analysis.checks import all_checks, without
 from analysis.checks.fedamd import full, order
 from analysis.evidence import Evidence
 from fltheory.ledger import ledger
@@ -65,3 +65,12 @@ def test_constants_of_the_order_fit_every_period_of_the_grid():
     """At default depth tau = 3000 asks for the constant 4504.5, which was out of the trial's space."""
     largest = F(3, 2) * (max(point["anchor_period"] for point in full.grid("default")) + 3)
     assert order.cycles_against_a_constant.space["order_constant"].contains(largest)
+
+
+@pytest.mark.parametrize("name", ["fedamd.thm411", "fedamd.thm411.improved"])
+def test_long_local_steps_refute_the_linear_rate_without_their_condition(name):
+    """One client, K = 2 local steps of 100/L: E F grows by orders of magnitude in 20 rounds."""
+    (check,) = (c for c in all_checks()[name] if c.name.startswith("contraction"))
+    evidence = check.function(without("local step").apply(ledger[name]), "quick")
+    assert evidence.verdict == "refuted"
+    assert evidence.witness["left"] > 10**6 * evidence.witness["right"]
