@@ -26,7 +26,7 @@ class Evidence:
     cases       how many cases were decided
     largest     the largest left/right ratio found (a found value, never a supremum); None if no bound
     largest_at  name -> value of where that was, as far as it is known
-    hypothesis  what a conditional statement needs
+    hypothesis  what a conditional statement needs; of other evidence, which customary reading it uses
     witness     name -> value of every quantity of a violation, conditions included
     """
 

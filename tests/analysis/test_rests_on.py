@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from sympy import Max, Rational
 
-from analysis.checks import summands, systematic, without, without_term
-from analysis.checks.tools import gives, reading, rests_on
+from analysis.checks import all_checks, summands, systematic, without, without_term
+from analysis.checks.tools import INDEPENDENT_NOISE, gives, reading, rests_on
 from analysis.evidence import Evidence
 from fltheory.errors import InputError
-from fltheory.ledger import Bound
+from fltheory.ledger import Bound, ledger
 from fltheory.papers import fast
 from fltheory.papers.fast import K, L, eta, m, mu, q, s
 from fltheory.verdicts import Verdict
@@ -71,6 +71,19 @@ def test_a_reading_keeps_its_word_and_is_said() -> None:
 
     found = check(CLAIM, "quick")  # type: ignore[arg-type]
     assert (found.verdict, found.hypothesis) == ("proved", "noise independent over clients")
+
+
+@pytest.mark.parametrize(
+    "claim_id", ["thm31", "thm31.average", "cor32", "cor33", "cor33.repaired", "cor43", "cor48", "cor48.repaired"]
+)
+def test_the_bounds_with_rho_rest_on_independent_noise(claim_id: str) -> None:
+    assert "amplified.ass2.independent" in ledger[f"amplified.{claim_id}"].uses
+
+
+def test_a_bound_with_rho_says_that_it_uses_independent_noise() -> None:
+    (check,) = [check for check in all_checks()["amplified.cor43"] if check.name == "regularised_rate"]
+    found = check.function(ledger["amplified.cor43"], "quick")
+    assert (found.verdict, found.hypothesis) == ("proved", INDEPENDENT_NOISE)
 
 
 def test_summands_are_dropped_one_by_one() -> None:
