@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from analysis.trials import exact_text
 from fltheory.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ def algebra(
 
 
 def _text(value: Any) -> str:
-    return f"({', '.join(map(_text, value))})" if isinstance(value, tuple) else str(value)
+    return f"({', '.join(map(_text, value))})" if isinstance(value, tuple) else exact_text(value)
 
 
 def _rounded(value: Any) -> Any:
@@ -176,4 +177,6 @@ def _rounded(value: Any) -> Any:
 
 
 def _facts(witness: Mapping[str, Any]) -> str:
-    return ", ".join(f"{k} = {float(v):.6g}" if isinstance(v, float) else f"{k} = {v}" for k, v in witness.items())
+    return ", ".join(
+        f"{k} = {float(v):.6g}" if isinstance(v, float) else f"{k} = {_text(v)}" for k, v in witness.items()
+    )

@@ -76,6 +76,14 @@ def test_evidence_is_plain_json() -> None:
     assert json.loads(json.dumps(found.to_json()))["witness"] == {"p": "1/3", "K": 2}
 
 
+def test_numbers_of_thousands_of_digits_are_evidence_too() -> None:
+    made = Tally()
+    made.at_most(1 + Fraction(1, 3**30_000), Fraction(1), case="long")
+    found = made.evidence("exact", "m", "s", domain="d")
+    assert found.verdict == "refuted"
+    assert json.loads(json.dumps(found.to_json()))["witness"]["left"].startswith("0x")
+
+
 def test_the_place_of_the_largest_ratio_is_kept() -> None:
     made = Tally()
     for k, left in enumerate((1, 3, 3 * (1 + 1e-12), 2)):
