@@ -34,7 +34,6 @@ HARMLESS: dict[tuple[str, str], str] = {
     ("fast.lem2", "without condition constants"): IMPLIED,
     ("fast.lem2.improved", "without condition constants"): IMPLIED,
     ("fast.thm2.repaired", "without condition probability"): "implied: a probability is at most 1",
-    ("fast.lem1", "excess: times 13/10"): "a larger excess says less",
     ("fast.fact.5pct", "largest share: times 13/10"): "a larger share says less",
     ("fedau.alg2", "largest: times 13/10"): "a larger largest weight says less",
     ("fedau.alg2", "fewest: times 7/10"): "fewer intervals say less",
@@ -48,7 +47,6 @@ HARMLESS: dict[tuple[str, str], str] = {
     **{(claim, f"{part}: times {factor}"): ORDER
        for claim, parts in {
            "fedau.lemB71": ("published order",),
-           "fast.cor3": ("step", "share term", "heterogeneity term", "noise term"),
            "fast.cor3.repaired": ("step", "share term", "heterogeneity term", "noise term"),
        }.items()
        for part in parts for factor in ("13/10", "7/10")},
