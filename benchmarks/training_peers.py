@@ -4,8 +4,10 @@ Cohorts and batches are pfl's own draws, so that its model is another one; the w
 """
 
 import multiprocessing
+import os
 import resource
 import time
+from contextlib import redirect_stdout
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -73,15 +75,16 @@ def pfl(pipe: Connection, block: int) -> None:
         get_user_sampler("minimize_reuse", list(range(100))),
     )
     try:
-        FederatedAveraging().run(
-            NNAlgorithmParams(
-                central_num_iterations=10**6, evaluation_frequency=10**6, train_cohort_size=25, val_cohort_size=None
-            ),
-            SimulatedBackend(data, None),
-            model,
-            NNTrainHyperParams(local_num_epochs=1, local_learning_rate=0.05, local_batch_size=16),
-            NNEvalHyperParams(local_batch_size=None),
-            callbacks=[Pause()],
-        )
+        with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):  # it prints every round
+            FederatedAveraging().run(
+                NNAlgorithmParams(
+                    central_num_iterations=10**6, evaluation_frequency=10**6, train_cohort_size=25, val_cohort_size=None
+                ),
+                SimulatedBackend(data, None),
+                model,
+                NNTrainHyperParams(local_num_epochs=1, local_learning_rate=0.05, local_batch_size=16),
+                NNEvalHyperParams(local_batch_size=None),
+                callbacks=[Pause()],
+            )
     except Done:
         pipe.send(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10)
