@@ -10,7 +10,8 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _Number = TypeVar("_Number", bound=np.generic)
 MOST_ROUNDS = 2**48  # up to here a sum of a few thousand stretches of rounds fits in an int64
+MOST_EVENTS = 10**9  # participations that a trace may be expected to have: two int64 numbers each
+MOST_CLIENTS = 10**8  # in an array with a number for each
 
 
 class ParticipationProcess(ABC):
@@ -63,10 +66,15 @@ class ParticipationProcess(ABC):
         """The trace of `sample(rounds, seed)` as int64 arrays (client, round), sorted by client, then round.
 
         Takes memory for the participations only, so it serves a million clients. Raises InputError as `sample`
-        does, and where a client and a round together have no 64-bit number.
+        does, where a client and a round together have no 64-bit number, and for more than 10**9 expected
+        participations.
         """
         rounds, seed = count("rounds", rounds, most=MOST_ROUNDS), count("seed", seed, least=0)
         require_keys(self.n_clients, "rounds", rounds)
+        expected = self._expected_events(rounds)
+        if expected > MOST_EVENTS:
+            allowed = f"so few that at most {MOST_EVENTS:.0e} participations are expected, not {expected:.1e}"
+            raise InputError("rounds", rounds, allowed)
         with _in_memory(rounds, "the participations"):
             keys = [np.zeros(0, dtype=np.int64)]
             for runs in self._runs(rounds, seed):
@@ -97,6 +105,17 @@ class ParticipationProcess(ABC):
     @abstractmethod
     def _runs(self, rounds: int, seed: int) -> Iterator[Runs]:
         """The trace as disjoint runs inside [0, rounds), in any order."""
+
+    def _expected_events(self, rounds: int) -> float:
+        """About how many participations so many rounds have; asked before any is drawn, so it should be cheap."""
+        return rounds * float(np.sum(self.rate))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What defines the process: a property that was computed and kept is no part of it, nor of its hash."""
+        kept = {
+            name for kind in type(self).__mro__ for name, it in vars(kind).items() if isinstance(it, cached_property)
+        }
+        return {name: value for name, value in vars(self).items() if name not in kept}
 
 
 class IndependentRounds(ParticipationProcess):
@@ -131,6 +150,13 @@ def require_keys(n_clients: int, argument: str, rounds: int) -> None:
     """Refuse so many rounds that client * rounds + round, which orders participations, passes an int64."""
     if n_clients * rounds > np.iinfo(np.int64).max:
         raise InputError(argument, rounds, f"at most {np.iinfo(np.int64).max // n_clients} for {n_clients} clients")
+
+
+def require_few_clients(n_clients: int) -> int:
+    """Refuse more clients than an array of numbers, one for each, should have."""
+    if n_clients > MOST_CLIENTS:
+        raise InputError("n_clients", n_clients, f"at most {MOST_CLIENTS:.0e} where there is a number for each client")
+    return n_clients
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fltheory.errors import InputError, count
+from fltheory.participation.base import require_few_clients
 from fltheory.participation.runs import FloatArray, IntArray
 from fltheory.participation.turns import LONGEST, RegularTurns
 from fltheory.streams import stream
@@ -75,7 +76,7 @@ class Periodic(RegularTurns):
         n_clients, n_groups = count("n_clients", n_clients), count("n_groups", n_groups)
         if n_groups > n_clients:
             raise InputError("n_groups", n_groups, f"at most the number of clients, {n_clients}")
-        groups = np.arange(n_clients) * n_groups // n_clients
+        groups = np.arange(require_few_clients(n_clients)) * n_groups // n_clients
         return cls(groups, rounds_each, n_groups * count("rounds_each", rounds_each), offset)
 
     @classmethod
@@ -83,7 +84,7 @@ class Periodic(RegularTurns):
         cls, n_clients: int, on: int, off: int, offset: int | Literal["random", "first_turn"] = "random"
     ) -> Periodic:
         """All clients together: `on` rounds on, then `off` >= 0 rounds off."""
-        groups = np.zeros(count("n_clients", n_clients), dtype=np.int64)
+        groups = np.zeros(require_few_clients(count("n_clients", n_clients)), dtype=np.int64)
         return cls(groups, on, count("on", on) + count("off", off, least=0), offset)
 
     def _first(self, choice: IntArray) -> IntArray:

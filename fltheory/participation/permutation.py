@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fltheory.errors import InputError
-from fltheory.participation.base import ParticipationProcess, read_only
+from fltheory.participation.base import ParticipationProcess, read_only, require_few_clients
 from fltheory.participation.runs import FloatArray, IntArray, Runs, cohort_runs
 from fltheory.participation.subset import cohort_of
 from fltheory.streams import stream
@@ -32,6 +32,7 @@ class Permutation(ParticipationProcess):
 
     def __init__(self, n_clients: int, cohort_size: int) -> None:
         self.n_clients, self.cohort_size = cohort_of(n_clients, cohort_size)
+        require_few_clients(self.n_clients)
         if self.n_clients % self.cohort_size:
             raise InputError("cohort_size", cohort_size, f"a divisor of the number of clients, {n_clients}")
         self.cycle = self.n_clients // self.cohort_size
@@ -62,6 +63,9 @@ class Permutation(ParticipationProcess):
     def _runs(self, rounds: int, seed: int) -> Iterator[Runs]:
         rng = stream(seed, "participation.permutation")
         return cohort_runs(self._cohorts(rng), rounds, self.cohort_size)
+
+    def _expected_events(self, rounds: int) -> float:
+        return float(rounds * self.cohort_size)
 
     def _cohorts(self, rng: np.random.Generator) -> Iterator[IntArray]:
         while True:

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fltheory.errors import InputError, count
-from fltheory.participation.base import ParticipationProcess, read_only, require_keys
+from fltheory.participation.base import MOST_CLIENTS, ParticipationProcess, read_only, require_few_clients, require_keys
 from fltheory.participation.marginals import Phases
-from fltheory.participation.runs import BoolArray, FloatArray, IntArray, Runs, clipped
+from fltheory.participation.runs import RUNS_AT_ONCE, BoolArray, FloatArray, IntArray, Runs, clipped
 
 if TYPE_CHECKING:
     from fltheory.distributions import Discrete
@@ -51,7 +51,7 @@ class Recorded(ParticipationProcess):
     @cached_property
     def max_gap(self) -> FloatArray:
         client, gap = self._intervals()
-        longest = np.zeros(self.n_clients)
+        longest = np.zeros(require_few_clients(self.n_clients))
         np.maximum.at(longest, client, gap)
         if self.end == "hold":
             present = self._client[self._when == self.n_rounds - 1]
@@ -104,6 +104,9 @@ class Recorded(ParticipationProcess):
         if not self._per_client(client).all():
             return None
         values, column = np.unique(gap, return_inverse=True)
+        if self.n_clients * len(values) > MOST_CLIENTS:
+            allowed = f"at most {MOST_CLIENTS // len(values)} where intervals have {len(values)} lengths"
+            raise InputError("n_clients", self.n_clients, allowed)
         cells = np.bincount(client * len(values) + column, minlength=self.n_clients * len(values))
         counts = cells.reshape(self.n_clients, len(values))
         return Discrete(values, counts / counts.sum(axis=1, keepdims=True))
@@ -129,13 +132,25 @@ class Recorded(ParticipationProcess):
     def _runs(self, rounds: int, seed: int) -> Iterator[Runs]:
         if rounds > self.n_rounds and self.end == "raise":
             raise InputError("rounds", rounds, f'at most the {self.n_rounds} rounds of the log with end="raise"')
-        copies = math.ceil(rounds / self.n_rounds) if self.end == "repeat" else 1
-        for copy in range(copies):
-            start = self._when + copy * self.n_rounds
+        if not len(self._when):
+            return
+        copies = -(-rounds // self.n_rounds) if self.end == "repeat" else 1
+        step = max(1, RUNS_AT_ONCE // len(self._when))
+        for low in range(0, copies, step):
+            copy = np.arange(low, min(low + step, copies))
+            start = self._when + copy[:, None] * self.n_rounds
             stop = start + 1
             if self.end == "hold":
                 stop = np.where(self._when == self.n_rounds - 1, max(rounds, self.n_rounds), stop)
             yield clipped(self._client, start, stop, rounds)
+
+    def _expected_events(self, rounds: int) -> float:
+        whole, rest = divmod(rounds, self.n_rounds)
+        begun = float(np.count_nonzero(self._when < rest))
+        if self.end == "repeat":
+            return float(whole) * len(self._when) + begun
+        held = rounds - self.n_rounds if self.end == "hold" else 0
+        return begun if not whole else len(self._when) + float(held) * int((self._when == self.n_rounds - 1).sum())
 
     def _intervals(self) -> tuple[IntArray, IntArray]:
         """Client and length of every completed interval."""
@@ -149,7 +164,7 @@ class Recorded(ParticipationProcess):
         return np.append(client, seen), np.append(gap, round_the_end)
 
     def _per_client(self, clients: IntArray) -> IntArray:
-        return np.bincount(clients, minlength=self.n_clients)
+        return np.bincount(clients, minlength=require_few_clients(self.n_clients))
 
     def _logged(self, key: IntArray) -> BoolArray:
         logged: BoolArray = np.isin(key, self._key, assume_unique=True)

@@ -21,7 +21,7 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 _PAIRS_AT_ONCE = 4096  # bounds the memory of one draw to a few MiB, however many rounds are asked for
-_RUNS_AT_ONCE = 65536
+RUNS_AT_ONCE = 65536
 
 
 class Runs(NamedTuple):
@@ -82,7 +82,7 @@ def _lengths(exponentials: FloatArray, scale: FloatArray, longest: int) -> IntAr
 
 def regular_runs(first: IntArray, on: IntArray, cycle: IntArray, rounds: int) -> Iterator[Runs]:
     """Runs [first + j cycle, first + j cycle + on) for j = 0, 1, ...; arrays (n_clients,), first > -cycle."""
-    step = max(1, _RUNS_AT_ONCE // (rounds // int(cycle.min()) + 2))
+    step = max(1, RUNS_AT_ONCE // (rounds // int(cycle.min()) + 2))
     for low in range(0, len(first), step):
         part = slice(low, low + step)
         turns = np.arange(rounds // int(cycle[part].min()) + 2)
@@ -93,7 +93,7 @@ def regular_runs(first: IntArray, on: IntArray, cycle: IntArray, rounds: int) ->
 
 def cohort_runs(cohorts: Iterator[IntArray], rounds: int, cohort_size: int) -> Iterator[Runs]:
     """Runs one round long: the clients of the t-th cohort take part in round t."""
-    step = max(1, _RUNS_AT_ONCE // cohort_size)
+    step = max(1, RUNS_AT_ONCE // cohort_size)
     for low in range(0, rounds, step):
         when = np.arange(low, min(low + step, rounds)).repeat(cohort_size)
         clients = np.concatenate(list(islice(cohorts, len(when) // cohort_size)))

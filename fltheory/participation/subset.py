@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from fltheory.errors import InputError, count
-from fltheory.participation.base import IndependentRounds, read_only
+from fltheory.participation.base import IndependentRounds, read_only, require_few_clients
 from fltheory.participation.runs import FloatArray, IntArray, Runs, cohort_runs
 from fltheory.streams import stream
 
@@ -28,11 +28,14 @@ class UniformSubset(IndependentRounds):
 
     @cached_property
     def rate(self) -> FloatArray:
-        return read_only(np.full(self.n_clients, self.cohort_size / self.n_clients))
+        return read_only(np.full(require_few_clients(self.n_clients), self.cohort_size / self.n_clients))
 
     def _runs(self, rounds: int, seed: int) -> Iterator[Runs]:
         rng = stream(seed, "participation.uniform-subset")
         return cohort_runs(self._cohorts(rng), rounds, self.cohort_size)
+
+    def _expected_events(self, rounds: int) -> float:
+        return float(rounds * self.cohort_size)
 
     def _cohorts(self, rng: np.random.Generator) -> Iterator[IntArray]:
         while True:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fltheory.errors import InputError
-from fltheory.participation.base import IndependentRounds, read_only
+from fltheory.participation.base import IndependentRounds, read_only, require_few_clients
 from fltheory.participation.runs import FloatArray, IntArray, Runs, cohort_runs
 from fltheory.participation.subset import cohort_of
 from fltheory.participation.successive import inclusion_probabilities
@@ -59,6 +59,7 @@ class WeightedDraws(IndependentRounds):
         law_seed: int = 0,
     ) -> None:
         self.n_clients, self.cohort_size = cohort_of(n_clients, cohort_size)
+        require_few_clients(self.n_clients)
         frozen = _frozen(law)
         rng = stream(law_seed, "participation.weighted-draws.law")
         if interpretation == "index":
@@ -82,6 +83,9 @@ class WeightedDraws(IndependentRounds):
     def _runs(self, rounds: int, seed: int) -> Iterator[Runs]:
         rng = stream(seed, "participation.weighted-draws")
         return cohort_runs(self._cohorts(rng), rounds, self.cohort_size)
+
+    def _expected_events(self, rounds: int) -> float:
+        return float(rounds * self.cohort_size)
 
     def _cohorts(self, rng: np.random.Generator) -> Iterator[IntArray]:
         able = np.flatnonzero(self.weights)

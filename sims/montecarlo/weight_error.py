@@ -111,7 +111,8 @@ def _task(process_or_p: Any, cutoff: int | float, rounds: int) -> IntervalSampli
         return IntervalSampling(p, 1 - p, p, cutoff, rounds, CHUNK)
     if process_or_p.n_clients != 1:
         raise InputError("process_or_p", process_or_p, "a process with one client (estimate them one by one)")
-    rate, chain = float(process_or_p.rate[0]), process_or_p.marginal()
+    within = getattr(process_or_p, "marginal_within", None)  # of all rounds a process may have far more to tell
+    rate, chain = float(process_or_p.rate[0]), within(rounds) if within else process_or_p.marginal()
     if isinstance(chain, TwoStateChain):
         return IntervalSampling(float(chain.enter[0]), float(chain.leave[0]), rate, cutoff, rounds, CHUNK)
     return TraceSampling(process_or_p, rate, cutoff, rounds, CHUNK_OF_TRACES)

@@ -20,6 +20,7 @@ from fltheory.participation import (
     Markov,
     Periodic,
     Permutation,
+    Recorded,
     UniformSubset,
     WeightedDraws,
 )
@@ -108,6 +109,52 @@ def test_bad_rates(make: type[Bernoulli], p: object, message: str) -> None:
 def test_bad_parameters(build: Callable[[], object], message: str) -> None:
     with pytest.raises(InputError, match=f"^{message}"):
         build()
+
+
+TWO_EVENTS = {"clients": [0, 1], "rounds": [1, 2], "n_clients": 2, "n_rounds": 3}
+
+
+@pytest.mark.parametrize(
+    ("process", "expected"),
+    [
+        (Bernoulli(0.1), r"1\.1e\+11"),
+        (Markov([0.1, 0.2]), r"3\.3e\+11"),
+        (Cyclic(0.1), r"1\.1e\+11"),
+        (UniformSubset(5, 2), r"2\.2e\+12"),
+        (Permutation(6, 2), r"2\.2e\+12"),
+        (WeightedDraws("beta", 6, 2), r"2\.2e\+12"),
+        (Recorded.from_events(**TWO_EVENTS, end="repeat"), r"7\.3e\+11"),
+        (Recorded.from_events(**TWO_EVENTS, end="hold"), r"1\.1e\+12"),
+    ],
+    ids=lambda part: type(part).__name__,
+)
+def test_more_participations_than_can_be_held_are_refused_before_any_is_drawn(process, expected: str) -> None:
+    sentence = (
+        rf"^rounds must be so few that at most 1e\+09 participations are expected, not {expected}; got 1099511627776$"
+    )
+    with pytest.raises(InputError, match=sentence):
+        process.sample_events(2**40, seed=0)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: Recorded.from_events([5], [5], n_clients=10**12, n_rounds=10).rate,
+        lambda: Recorded.from_events([5], [5], n_clients=10**12, n_rounds=10).max_gap,
+        lambda: Recorded.from_events([5], [5], n_clients=10**12, n_rounds=10).autocovariance(1),
+        lambda: Recorded.from_events([5], [5], n_clients=10**12, n_rounds=10).interval_law(),
+        lambda: UniformSubset(10**12, 3).rate,
+        lambda: Permutation(10**12, 10**6),
+        lambda: WeightedDraws("beta", 10**12, 10),
+        lambda: Periodic.block_cyclic(10**12, 5, 1),
+        lambda: Periodic.diurnal(10**12, 5, 1),
+    ],
+)
+def test_more_clients_than_an_array_should_have(use: Callable[[], object]) -> None:
+    with pytest.raises(
+        InputError, match=r"^n_clients must be at most 1e\+08 where there is a number for each client; got"
+    ):
+        use()
 
 
 @pytest.mark.parametrize("name", [module.name for module in pkgutil.iter_modules(fltheory.participation.__path__)])

@@ -42,6 +42,31 @@ def test_clients_and_rounds_without_events_count() -> None:
     assert empty.autocovariance(1).tolist() == [0, 0]
 
 
+def test_a_million_clients_and_copies_are_no_work_in_themselves() -> None:
+    few = Recorded.from_events([10**12 - 1], [2], n_clients=10**12, n_rounds=3, end="repeat")
+    client, when = few.sample_events(10**6, seed=0)
+    assert set(client.tolist()) == {10**12 - 1}
+    np.testing.assert_array_equal(when, np.arange(2, 10**6, 3))
+    empty = Recorded.from_events([], [], n_clients=2, n_rounds=3, end="repeat")
+    assert empty.sample_events(2**48, seed=0)[0].size == 0
+
+
+def test_intervals_of_more_lengths_than_fit_in_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fltheory.participation.recorded.MOST_CLIENTS", 17)
+    assert Recorded.from_matrix(LOG).interval_law() is not None
+    monkeypatch.setattr("fltheory.participation.recorded.MOST_CLIENTS", 2)
+    with pytest.raises(InputError, match=r"^n_clients must be at most 0 where intervals have \d lengths; got 3$"):
+        Recorded.from_matrix(LOG).interval_law()
+
+
+@pytest.mark.parametrize("end", ["raise", "repeat", "hold"])
+@pytest.mark.parametrize("rounds", [1, 2, 3, 7, 8, 20, 21, 1000])
+def test_the_expected_number_of_participations_is_the_number(end: str, rounds: int) -> None:
+    log = Recorded.from_matrix(LOG, end=end)
+    if end != "raise" or rounds <= len(LOG):
+        assert log._expected_events(rounds) == log.sample_events(rounds, seed=0)[0].size == log.sample(rounds, 0).sum()
+
+
 def test_end_of_the_log() -> None:
     repeat = Recorded.from_matrix(LOG, end="repeat").sample(20, seed=0)
     np.testing.assert_array_equal(repeat, np.tile(LOG, (3, 1))[:20])

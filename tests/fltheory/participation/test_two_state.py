@@ -105,7 +105,7 @@ def test_runs_drawn_in_parts_fit_together(at_once: int, monkeypatch: pytest.Monk
 def test_cohorts_and_turns_drawn_in_parts_fit_together(monkeypatch: pytest.MonkeyPatch) -> None:
     processes = UniformSubset(9, 4), Cyclic(np.linspace(0.01, 1, 70), period=13)
     whole = [process.sample(50, seed=3) for process in processes]
-    monkeypatch.setattr("fltheory.participation.runs._RUNS_AT_ONCE", 10)
+    monkeypatch.setattr("fltheory.participation.runs.RUNS_AT_ONCE", 10)
     for process, trace in zip(processes, whole, strict=True):
         np.testing.assert_array_equal(process.sample(50, seed=3), trace)
 

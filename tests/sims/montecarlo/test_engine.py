@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from fltheory.errors import InputError
+from fltheory.participation import Cyclic, Permutation, Recorded
 from sims.montecarlo import engine, run, weight_error
 
 computed: list[int] = []
@@ -55,6 +56,22 @@ def test_chunks_come_in_order_from_their_own_streams():
     same(found, results())
     for other in (results(seed=8), results(purpose="another")):
         assert not {result["draws"].tobytes() for result in found} & {result["draws"].tobytes() for result in other}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Cyclic(0.1, 100),
+        lambda: Permutation(1, 1),
+        lambda: Recorded.from_events([0], [1], n_clients=1, n_rounds=3, end="hold"),
+    ],
+)
+def test_what_a_process_was_asked_before_does_not_move_its_store(make, tmp_path):
+    fresh, read = make(), make()
+    read.max_gap  # noqa: B018
+    for process in (fresh, read):
+        weight_error(process, 5, 10, 256, store=tmp_path)
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_any_number_of_workers(tmp_path):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fltheory.errors import InputError
-from fltheory.participation import Bernoulli, Cyclic, Markov, Permutation, Recorded
+from fltheory.participation import Bernoulli, Cyclic, Markov, Periodic, Permutation, Recorded
 from fltheory.weights import exact_weight_law, fedau_weights
 from sims.montecarlo import empirical_bernstein, traces, weight_error
 from sims.montecarlo.intervals import IntervalSampling
@@ -68,6 +68,12 @@ def test_interval_sampling_agrees_with_the_exact_law(process, cutoff, rounds):
     law = exact_weight_law(process, cutoff, rounds)
     assert agrees(found, law, float(law.rate), cutoff)
     assert found.average.value == pytest.approx(found.error.mean(), rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize("process", [Cyclic(0.1, 10**7), Periodic([0], 1000, 10**7)])
+def test_a_long_cycle_is_no_hindrance(process):
+    found = weight_error(process, 50, 100, 256, level=SURE)
+    assert agrees(found, exact_weight_law(process, 50, 100), float(process.rate[0]), 50)
 
 
 @pytest.mark.parametrize("p", [0.2, 0.6, 1.0])
