@@ -7,6 +7,9 @@ three. Leading axes are batch axes (replicates); the last axis of a model is its
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +17,8 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 
 Array = Any  # a numpy or torch array; the array API has no common type to name
+
+_overwrites: ContextVar[bool] = ContextVar("overwrites", default=False)
 
 __all__ = [
     "Array",
@@ -23,6 +28,7 @@ __all__ = [
     "device",
     "is_exact",
     "marked",
+    "overwriting",
     "put_rows",
     "require_exact",
     "take_rows",
@@ -46,9 +52,23 @@ def put_rows(table: Array, clients: Array, valid: Array, rows: Array) -> Array:
     """A copy of `table` with the rows of the valid clients replaced; each client at most once in a cohort."""
     xp = array_namespace(table)
     where = xp.nonzero(valid)
-    changed = xp.asarray(table, copy=True)
+    changed = table if _overwrites.get() and not is_numpy_array(table) else xp.asarray(table, copy=True)
     changed[(*where[:-1], clients[where])] = rows[where]
     return changed
+
+
+@contextmanager
+def overwriting() -> Iterator[None]:
+    """Within it, `put_rows` writes into torch tables: for a caller who has no use for the old ones.
+
+    A table (N, d) is the largest thing in a training run by far, and copying it costs more than all else the server
+    does. What an algorithm needs of the old rows it takes before it puts the new ones.
+    """
+    before = _overwrites.set(True)
+    try:
+        yield
+    finally:
+        _overwrites.reset(before)
 
 
 def zeros(shape: tuple[int, ...], like: Array) -> Array:

@@ -22,7 +22,7 @@ from fltheory.errors import InputError, count, probabilities
 from fltheory.participation import ParticipationProcess
 from sims.algorithms.arguments import of_one_kind
 from sims.algorithms.protocol import Algorithm, Cohort, Local, State
-from sims.arrays import Array, array_namespace, is_exact, require_exact
+from sims.arrays import Array, array_namespace, is_exact, overwriting, require_exact
 from sims.availability import Reactive, availability
 from sims.costs import Costs
 from sims.divergence import Diverged, not_finite
@@ -166,7 +166,8 @@ class Simulation:
         hyper = self._hyper()
         work = setup.algorithm.work(self.state, cohort, hyper)
         local = local_update(setup.problem, work, cohort, setup.problem.draw(self.streams["noise"], cohort, work))
-        after = setup.algorithm.apply(self.state, cohort, local, hyper)
+        with overwriting():  # the old state is not looked at again
+            after = setup.algorithm.apply(self.state, cohort, local, hyper)
         if self._exact:
             require_exact(after.linear)
         elif is_exact(after.linear["x"]):
