@@ -67,10 +67,13 @@ class Span:
     Basis vector i has a 1 in coordinate pivots[i], where all others have 0: the coordinates of a vector of the span
     are its entries at the pivots. Pivots increase, and coordinate 0 is one if any vector has it: the coordinates of a
     homogeneous vector (1, s) begin with 1 as well.
+
+    vanish   orthonormal rows (k, size) of functionals that are 0 on all vectors but for rounding errors
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, vanish: Array | None = None) -> None:
         self.size = size
+        self._vanish = vanish
         self.pivots: list[int] = []
         self._basis: list[Array] = []
 
@@ -85,9 +88,9 @@ class Span:
         In floats a remainder counts as rounding error if it is 1e12 times smaller than the vector, or than `scale`,
         the size of numbers that cancelled when the vector was made.
         """
-        left = vector
-        for pivot, basis in zip(self.pivots, self._basis, strict=True):
-            left = left - vector[pivot] * basis
+        left = self._beyond(vector)
+        if self._vanish is not None and len(self._vanish):
+            left = self._beyond(left - self._vanish.T @ (self._vanish @ left))
         size = np.abs(left).max(initial=0)
         if size == 0 or (not is_exact(vector) and size <= _ROUNDING * max(np.abs(vector).max(), scale)):
             return None
@@ -97,4 +100,11 @@ class Span:
         place = bisect(self.pivots, pivot)
         self._basis.insert(place, new)
         self.pivots.insert(place, pivot)
+        return left
+
+    def _beyond(self, vector: Array) -> Array:
+        """The vector less its part in the span; 0 at the pivots."""
+        left = vector
+        for pivot, basis in zip(self.pivots, self._basis, strict=True):
+            left = left - vector[pivot] * basis
         return left

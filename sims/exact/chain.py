@@ -24,6 +24,7 @@ from sims.exact.moments import unit_vectors
 from sims.linear_algebra import Span, solve
 
 _ROUNDING = 1e-13  # what floats cannot tell from no difference between a growth and 1
+_CONSERVED = 1e-14  # of the numbers of a map: what rounding changes in a round of what the map leaves as it is
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,8 @@ class Chain:
     # ---- reach and recurrence ----------------------------------------------------------------------------
 
     def _reached(self, n_states: int) -> list[Span]:
-        spans = [Span(self._like.shape[0]) for _ in range(n_states)]
+        vanish = None if is_exact(self._like) else _conserved(self._moves, list(self._start.values()))
+        spans = [Span(self._like.shape[0], vanish) for _ in range(n_states)]
         leaving: list[list[Move]] = [[] for _ in spans]
         for move in self._moves:
             leaving[move.source].append(move)
@@ -204,6 +206,27 @@ class Chain:
     def _unsettled(self, degree: int) -> InputError:
         growth = f"moments of order {degree} times {self.growth(degree):.9g} a round"
         return InputError("setting", growth, "one whose moments settle (in floats clearly so)")
+
+
+def _conserved(moves: Sequence[Move], start: Sequence[Array]) -> Array:
+    """Orthonormal rows of the linear functions of (1, s), in floats, that are 0 at the start and that no round changes.
+
+    SCAFFOLD's server variate less the mean of those of its clients is one. A direction of the reach that is left over
+    when large numbers cancel carries their rounding errors, relative to it as large as the cancellation, and the next
+    direction carries those of this one: after a few, what is left over is made of them. No tolerance can tell that
+    from a small direction, and taken for one it would break a law that holds; its growth, 1, would be that of the
+    chain. The laws are read off the maps themselves, where nothing cancels.
+    """
+    maps = {id(move.map): move.map for move in moves}.values()
+    parts = [(one.matrix.T - np.eye(len(one.matrix)), one.matrix) for one in maps]
+    parts += [(table, table) for table in (*(one.covariance for one in maps), *start)]
+    found = parts[0][0][:0]
+    for rows, numbers in parts:
+        found = np.linalg.qr(np.concatenate([found, rows / (np.abs(numbers).max() or 1)]), mode="r")
+    if not np.isfinite(found).all():  # nor will anything settle
+        return found[:0]
+    values, functions = np.linalg.svd(found)[1:]
+    return functions[values <= _CONSERVED]
 
 
 def positive_definite(matrix: Array) -> bool:

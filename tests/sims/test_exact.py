@@ -12,6 +12,8 @@ import pytest
 from fltheory.errors import InputError
 from sims.algorithms import algorithms, fedlaavg
 from sims.algorithms.protocol import State
+from sims.algorithms.scaffold import Hyper as Scaffold
+from sims.algorithms.scaffold import scaffold
 from sims.exact import Engine, Setting, paths, run
 from sims.problems.base import full_gradient
 from sims.problems.least_squares import LeastSquares
@@ -216,6 +218,26 @@ def test_limit_cycle_repeats_itself_and_attracts():
     average = sum(m.table for m in cycle) / 6
     assert (exact.stationary().table == average).all()
     assert (cycle[2].table == exact.stationary().given(0).table * 3 - cycle[0].table - cycle[4].table).all()
+
+
+@pytest.mark.parametrize("option", [1, 2])
+@pytest.mark.parametrize("local_lr", [F(1, 20), F(1, 1000)])
+def test_in_floats_what_is_conserved_is_not_in_reach(option, local_lr):
+    """SCAFFOLD's variate is the mean of those of its clients; rounding breaks that law, and it would never settle."""
+    rng = np.random.default_rng([option, local_lr.denominator])
+    problem = DiagonalQuadratic([1, 2, 4], [-1, "1/2", 2])
+    drawn = [rng.random((rng.integers(2, 6), 3)) < 0.5 for _ in range(7)]
+    for who in ([[1, 0, 0], [0, 1, 1], [1, 1, 0], [0, 0, 1]], *drawn):
+        exact = Engine(Setting(scaffold, problem, Scaffold(local_lr, 1, option), ["1/3"]), schedule(who))
+        floats = Engine(Setting(scaffold, problem, Scaffold(float(local_lr), 1, option), [1 / 3]), schedule(who))
+        assert [len(span.pivots) for span in floats._chain()[0]._reach] == [
+            len(span.pivots) for span in exact._chain()[0]._reach
+        ]
+        assert floats.growth() == pytest.approx(exact.growth(), rel=1e-12)
+        for rounded, rational in zip(floats.limit_cycle(), exact.limit_cycle(), strict=True):
+            np.testing.assert_allclose(rounded.first, rational.first.astype(float), rtol=1e-9, atol=1e-9)
+        expected = exact.stationary().table.astype(float)
+        np.testing.assert_allclose(floats.stationary().table, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_limit_cycle_with_noise_and_selection():

@@ -72,3 +72,14 @@ def test_span_in_floats_takes_rounding_errors_for_what_they_are():
     assert span.add(np.array([0.0, 1e-15, 0.0]), scale=1.0) is None  # left over from numbers of size 1
     assert span.add(np.array([0.0, 1e-9, 0.0]), scale=1.0) is not None
     assert span.pivots == [0, 1]
+
+
+def test_span_keeps_out_what_breaks_a_law():
+    """(1, -1, 0) is 0 on all vectors: what rounding adds along it is not new, however large beside what is left."""
+    law = np.array([[1.0, -1.0, 0.0]]) / np.sqrt(2)
+    span = Span(3, law)
+    assert span.add(np.array([1.0, 1.0, 0.0])) is not None
+    assert span.add(np.array([1.0, 1.0 + 1e-9, 0.0])) is None
+    assert span.add(np.array([1.0, 1.0, 1e-9])) is not None
+    assert len(span.pivots) == 2
+    np.testing.assert_allclose(law @ span.basis, 0, atol=1e-15)
