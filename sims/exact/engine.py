@@ -74,18 +74,22 @@ class Engine:
         return self._chain()[0].growth(2)
 
     def limit_cycle(self) -> list[Moments]:
-        """Moments in the rounds of the limit cycle of a scenario that leaves nothing to chance but gradient noise.
+        """Moments in the rounds of the limit cycle of a scenario that leaves nothing to chance but additive noise.
 
         The joint states repeat from some round on; that is where the cycle starts, and it may take several periods
-        of the schedule. Raises InputError if participation is random, or if moments do not settle.
+        of the schedule. Raises InputError if participation is random, if moments do not settle, or for noise whose
+        values are taken one by one: multiplicative noise and minibatches, and all noise with `enumerate_noise`.
         """
         tables, discrete = self._start()
         (state, table), *more = tables.items()
         path: dict[JointState, Map] = {}
         while state not in path:
             (_, target, path[state]), *others = self._moves(state, discrete[state])
-            if more or others:
+            if more or len([chance for chance, *_ in self.scenario.outcomes(state[0], discrete[state]) if chance]) > 1:
                 raise InputError("scenario", self.scenario, "one with a single outcome in every round")
+            if others:
+                allowed = "additive and not enumerated in a limit cycle; `stationary` takes all noise"
+                raise InputError("noise", self.setting.noise, allowed)
             state, discrete = target, {target: path[state].discrete}
         maps = list(path.values())
         begin = list(path).index(state)

@@ -13,7 +13,8 @@ from fltheory.errors import InputError
 from sims.algorithms import fedamd, fedavg
 from sims.algorithms.protocol import State
 from sims.exact import Engine, Setting, engine, paths, run
-from sims.problems.noise import Additive
+from sims.problems.least_squares import LeastSquares
+from sims.problems.noise import Additive, Multiplicative
 from sims.problems.quadratic import DiagonalQuadratic, example_1, linear
 from sims.problems.shifted import log_cosh
 from sims.scenarios import Scenario, bernoulli, roles, schedule, selected, uniform_subsets, weighted
@@ -169,6 +170,14 @@ def test_other_bad_input(monkeypatch):
         run(one, participation("fedavg"), 1)
     with pytest.raises(InputError, match="single outcome"):
         Engine(one, participation("fedavg")).limit_cycle()
+    for problem, enumerated in (
+        (DiagonalQuadratic([1, 1], 0, Multiplicative(1)), False),
+        (LeastSquares([[[1], [2]], [[1], [3]]], [[1, 0], [2, 1]], batch=1), False),
+        (DiagonalQuadratic([1, 1], 0, Additive(1, "rademacher")), True),
+    ):
+        noisy = Engine(setting("fedavg", problem), BOTH, enumerate_noise=enumerated)
+        with pytest.raises(InputError, match=r"^noise must be additive and not enumerated in a limit cycle"):
+            noisy.limit_cycle()
     with pytest.raises(InputError, match="rademacher"):
         list(paths(setting("fedavg", DiagonalQuadratic([1, 1], 0, Additive(1))), BOTH, 1))
     with pytest.raises(InputError, match="1 numbers"):
