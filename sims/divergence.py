@@ -75,15 +75,39 @@ def _what_is_stable(hyper: Any, problem: Problem, algorithm: Algorithm, largest_
     largest = stable_step(problem)
     if math.isinf(largest):
         return "a smaller step size may help"
-    plain = f"plain gradient steps on this problem are stable up to {largest:.3g}"
     steps = _steps(hyper)
     own = [name for name in steps if name != "local_lr" and _counts(name, steps)]
     own += ["weights above 1"] if largest_weight > 1 else []
     if algorithm.server_vectors(problem.n_clients) > 1 or algorithm.client_vectors:
         own.append("what it keeps of earlier rounds")
+    own += _of_the_problem(problem)
+    step = steps.get("local_lr", steps.get("global_lr", 0))
+    if not own and not step > largest:  # such a step is stable as far as is known here
+        return "a smaller step size may help"
+    plain = f"plain gradient steps on this problem are stable up to {largest:.3g}"
     if not own:
         return plain
     return f"{plain}; for {algorithm.name} the limit is another, often a smaller one, by {_listed(own)}"
+
+
+def _of_the_problem(problem: Problem) -> list[str]:
+    """What makes stochastic gradients of some clients unstable at steps at which the gradient of all is stable."""
+    found = []
+    if getattr(problem, "minibatch", None) is not None:
+        if problem.constants.noise_smoothness != 0:  # 0: all samples have the same curvature
+            found.append("minibatches")
+    elif problem.constants.noise_smoothness:
+        found.append("noise that grows with the model")
+    curvature = getattr(problem, "curvature", None)
+    if curvature is not None and _least(curvature) < 0:
+        found.append("clients of negative curvature (in local steps and partial cohorts)")
+    return found
+
+
+def _least(curvature: Any) -> float:
+    """The least curvature of a client along any direction, for numbers (N, d) or matrices (N, d, d)."""
+    numbers = np.asarray(curvature, dtype=np.float64)
+    return float(np.linalg.eigvalsh(numbers).min() if numbers.ndim == 3 else numbers.min())
 
 
 def _counts(name: str, steps: Mapping[str, Any]) -> bool:

@@ -14,12 +14,15 @@ from sims.algorithms import amplified, fedamd, fedavg, fedavgm, fedlaavg, mifa, 
 from sims.algorithms.protocol import State
 from sims.arrays import as_exact, require_exact
 from sims.divergence import Diverged, stable_step
-from sims.problems.noise import Additive
+from sims.problems.least_squares import LeastSquares
+from sims.problems.matrix_quadratic import MatrixQuadratic
+from sims.problems.noise import Additive, Multiplicative
 from sims.problems.quadratic import DiagonalQuadratic
 from sims.recorder import Record, check_metrics
 from sims.rounds import Setup, Simulation
 from sims.weighting import (
     AverageAll,
+    AverageParticipating,
     ExponentialAverage,
     FedAU,
     KnownRates,
@@ -76,6 +79,39 @@ def test_a_divergence_names_all_step_sizes_and_what_the_limit_leaves_out(algorit
     setup = Setup(quadratic(noise=0.0), algorithm, hyper, Bernoulli(RATES), rule)
     with pytest.raises(Diverged, match=says.replace("NAME", algorithm.name)):
         run(setup, 1000)
+
+
+class Steep(DiagonalQuadratic):
+    """Steeper than its constants say."""
+
+    def gradient(self, y, clients):
+        return 9 * super().gradient(y, clients)
+
+
+SAMPLES = {"features": [[[1], [10]], [[1], [10]]], "labels": [[1, 0], [2, 1]], "batch": 1}
+NEGATIVE = "clients of negative curvature (in local steps and partial cohorts)"
+
+
+@pytest.mark.parametrize(
+    ("problem", "lr", "why"),
+    [
+        (DiagonalQuadratic([1, 1], [1, 0], Multiplicative(3)), 1.9, "noise that grows with the model"),
+        (LeastSquares(**SAMPLES), 0.0195, "minibatches"),
+        (DiagonalQuadratic([-1, 2], [1, 0]), 0.9, NEGATIVE),
+        (MatrixQuadratic([[[-1, 0], [0, 1]], [[2, 0], [0, 2]]], [[1, 1], [0, 0]]), 0.9, NEGATIVE),
+        (Steep([1, 1], [1, 0]), 0.9, None),
+    ],
+    ids=["multiplicative", "minibatch", "negative", "negative matrix", "unknown"],
+)
+def test_no_limit_above_the_step_that_diverged_without_what_makes_it_smaller(problem, lr, why):
+    assert lr < stable_step(problem)
+    setup = plain(Bernoulli([0.9, 0.1]), AverageParticipating(), lr, 5, problem=problem)
+    with pytest.raises(Diverged) as caught:
+        run(setup, 20_000)
+    if why is None:
+        assert str(caught.value).endswith("; a smaller step size may help")
+    else:
+        assert str(caught.value).endswith(f"; for fedavg the limit is another, often a smaller one, by {why}")
 
 
 @pytest.mark.parametrize("problem", [DiagonalQuadratic([-1, -3], [1, 0]), DiagonalQuadratic([0, 0], slope=[1e160, 0])])
