@@ -30,7 +30,7 @@ from sims.montecarlo.replicates import Replicates, chunk_size
 from sims.recorder import METRICS
 
 PURPOSE = "simulate"
-CONNECT = 10  # seconds in which a Dask scheduler must answer
+CONNECT = 10  # seconds in which a Dask scheduler must answer, and then one of its workers
 
 log = logging.getLogger(__name__)
 
@@ -177,4 +177,18 @@ def backend_of(backend: str, scheduler: str | None, workers: int) -> Iterator[No
         reason = " ".join(str(error).split())[:160]
         raise InputError("scheduler", scheduler, f"the address of a running Dask scheduler ({reason})") from None
     with connected, joblib.parallel_config(backend="dask"):
+        if scheduler is not None:
+            _require_worker(connected, scheduler)
         yield
+
+
+def _require_worker(client: Any, scheduler: str) -> None:
+    """Raise InputError unless a task comes back; clusters that grow as needed start a worker for it."""
+    probe = client.submit(os.getpid, pure=False)
+    try:
+        probe.result(timeout=CONNECT)
+    except TimeoutError:
+        allowed = f"a Dask scheduler with a worker (none took a task in {CONNECT} s)"
+        raise InputError("scheduler", scheduler, allowed) from None
+    finally:
+        probe.release()

@@ -396,6 +396,19 @@ def test_a_scheduler_that_is_not_there_is_one_sentence(file, tmp_path, monkeypat
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.skipif(not HAS_DASK, reason="needs the extra `cluster`")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_a_scheduler_without_workers_is_one_sentence(file, tmp_path, monkeypatch):
+    from dask.distributed import LocalCluster
+
+    from sims.montecarlo import simulate as module
+
+    monkeypatch.setattr(module, "CONNECT", 1)
+    says = r"^scheduler must be a Dask scheduler with a worker \(none took a task in 1 s\); got 'tcp://.*'$"
+    with LocalCluster(n_workers=0, dashboard_address=":0") as cluster, pytest.raises(InputError, match=says):
+        quietly(file, tmp_path / "store", backend="dask", scheduler=cluster.scheduler_address)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not HAS_DASK, reason="needs the extra `cluster`")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
