@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sims.store.files import Run
-
-INDEX = ("algorithm", "replicate", "round")
+from sims.store.files import INDEX, Run
 
 
 def differences(a: Run, b: Run) -> list[str]:
@@ -56,11 +54,14 @@ def _in_data(a: pl.DataFrame, b: pl.DataFrame) -> Iterator[str]:
     for name in a.columns:
         if name in INDEX or name not in b.columns:
             continue
-        x, y = (both[column].to_numpy() for column in (name, f"{name}_of_b"))
+        x, y = (both[column].cast(pl.Float64).to_numpy() for column in (name, f"{name}_of_b"))
         unlike = (x != y) & ~(np.isnan(x) & np.isnan(y))
         if unlike.any():
             algorithm, replicate, at = both.select(INDEX).row(int(unlike.argmax()))
+            alone = np.isnan(x) != np.isnan(y)
+            how = [f"by up to {np.abs(x - y)[unlike & ~alone].max():.3g}"] if (unlike & ~alone).any() else []
+            how += [f"only one of them has a number in {int(alone.sum())}"] if alone.any() else []
             yield (
-                f"data: {name} differs in {int(unlike.sum())} of {len(x)} rows, by up to "
-                f"{np.abs(x - y)[unlike].max():.3g}, first for {algorithm!r}, replicate {replicate}, round {at}"
+                f"data: {name} differs in {int(unlike.sum())} of {len(x)} rows, {', '.join(how)}, "
+                f"first for {algorithm!r}, replicate {replicate}, round {at}"
             )

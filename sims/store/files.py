@@ -29,6 +29,7 @@ from fltheory.errors import InputError, one_of
 log = logging.getLogger(__name__)
 
 COMPLETE, PARTIAL = "complete", "partial"
+INDEX = ("algorithm", "replicate", "round")  # first columns of the data: no two rows have the same; then metrics
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,8 @@ class Run:
         except Exception as error:  # whatever a damaged file makes of the reader
             reason = "is missing" if isinstance(error, FileNotFoundError) else f"is damaged: {_first_sentence(error)}"
             raise InputError("run", self.key[:12], f"one whose data can be read ({file.name} {reason})") from None
+        if fault := _fault(frame):
+            raise InputError("run", self.key[:12], f"one whose data have the form of this version ({fault})")
         if content_hash(frame) != self.sha256 or frame.height != self.rows:
             raise InputError("run", self.key[:12], f"one whose data are what its manifest says ({file.name} differs)")
         return frame
@@ -170,12 +173,27 @@ def _require_undamaged(folder: Path, reference: str) -> None:
     for status in (COMPLETE, PARTIAL):
         file = folder / f"{status}.json"
         if os.path.exists(file):
-            raise InputError("run", reference, f"one whose manifest is not damaged ({file} is)")
+            raise InputError("run", reference, f"one whose manifest is not damaged or of another version ({file} is)")
 
 
 def _first_sentence(error: Exception) -> str:
     """What a library says, without its line breaks and its advice in brackets."""
     return " ".join(str(error).split()).partition(" (")[0][:160]
+
+
+def _fault(frame: pl.DataFrame) -> str:
+    """How data differ from what is written here; "" if they do not."""
+    if tuple(frame.columns[:3]) != INDEX:
+        return f"the first columns are not {', '.join(INDEX)}"
+    for name, kind in frame.schema.items():
+        if not (
+            kind == pl.String if name == "algorithm" else kind.is_integer() or (name not in INDEX and kind.is_float())
+        ):
+            return f"{name} is of type {kind}"
+    index = frame.select(INDEX)
+    if sum(index.null_count().row(0)) or index.is_duplicated().any():
+        return f"not one row for each of {', '.join(INDEX)}"
+    return ""
 
 
 def content_hash(frame: pl.DataFrame) -> str:
@@ -225,7 +243,8 @@ def _read(folder: Path, *, tell: bool = False) -> Run | None:
             continue
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             if tell:
-                log.warning("warning: %s is damaged, simulate its experiment again (%r)", str(file), error)
+                says = "warning: %s is damaged or of another version, simulate its experiment again (%r)"
+                log.warning(says, str(file), error)
     return None
 
 
@@ -246,6 +265,21 @@ def _require_manifest(manifest: Any, key: str, status: str) -> None:
     )
     if not good:
         raise ValueError("fields that do not belong to this run")
+    _require_form(manifest["experiment"])
+
+
+def _require_form(experiment: Mapping[str, Any]) -> None:
+    """Raise ValueError unless the experiment has what every canonical form has, and what readers of a run rely on."""
+    contestants = experiment.get("algorithm")
+    named = [experiment.get("problem"), experiment.get("process")]
+    if not (
+        all(type(experiment.get(number)) is int for number in ("rounds", "replicates", "seed"))
+        and all(isinstance(part, dict) and isinstance(part.get("name"), str) for part in named)
+        and isinstance(contestants, list)
+        and contestants
+        and all(isinstance(one, dict) and isinstance(one.get("label"), str) for one in contestants)
+    ):
+        raise ValueError("an experiment of another form")
 
 
 def _hash(experiment: Any) -> str:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import re
 import shutil
 
 import numpy as np
@@ -14,7 +15,14 @@ from fltheory.errors import InputError
 from sims import store as stored
 from sims.store import files
 
-EXPERIMENT = {"seed": 3, "rounds": 2, "process": {"name": "markov"}, "algorithm": [{"label": "a"}, {"label": "b"}]}
+EXPERIMENT = {
+    "seed": 3,
+    "rounds": 2,
+    "replicates": 3,
+    "problem": {"name": "quadratic"},
+    "process": {"name": "markov"},
+    "algorithm": [{"label": "a"}, {"label": "b"}],
+}
 SECOND = {**EXPERIMENT, "rounds": 5, "process": {"name": "cyclic"}}
 
 
@@ -87,7 +95,9 @@ def test_damaged_data_are_refused_and_a_damaged_manifest_is_no_run(tmp_path, cap
     caplog.clear()
     assert stored.runs(tmp_path) == []
     (said,) = caplog.messages
-    assert said.startswith(f"warning: {run.folder / 'complete.json'} is damaged, simulate its experiment again (")
+    assert said.startswith(
+        f"warning: {run.folder / 'complete.json'} is damaged or of another version, simulate its experiment again ("
+    )
 
 
 def test_damaged_data_can_be_replaced(tmp_path):
@@ -193,7 +203,9 @@ def test_a_damaged_manifest_is_named_however_it_is_referred_to(reference, others
         stored.save("store", OTHER, SECOND, frame())
     (run.folder / "complete.json").write_text("{")
     reference = reference.replace("KEY[:9]", KEY[:9]).replace("KEY", KEY)
-    with pytest.raises(InputError, match=rf"run must be .* not damaged \(store/{KEY}/complete\.json is\); got"):
+    with pytest.raises(
+        InputError, match=rf"run must be .* not damaged or of another version \(store/{KEY}/complete\.json is\); got"
+    ):
         stored.find(reference, "nowhere" if "/" in reference else "store")
 
 
@@ -244,7 +256,13 @@ def test_differences(tmp_path):
     assert "data: only the first has gap" in stored.differences(run, stored.find(begun, tmp_path))
     missing = frame().with_columns(pl.lit(1.0).alias("size"))
     (line,) = stored.differences(run, stored.save(tmp_path / "six", KEY, EXPERIMENT, missing))
-    assert line.startswith("data: size differs in 5 of 6 rows")
+    assert line == (
+        "data: size differs in 5 of 6 rows, by up to 4, only one of them has a number in 1, "
+        "first for 'a', replicate 0, round 0"
+    )
+    alone = frame().with_columns(pl.col("size").fill_null(0.0))
+    (line,) = stored.differences(run, stored.save(tmp_path / "seven", KEY, EXPERIMENT, alone))
+    assert "size differs in 1 of 6 rows, only one of them has a number in 1, first for 'a'" in line
 
 
 def test_partial_runs_with_the_same_data_are_said_to_be_the_same(tmp_path):
@@ -325,3 +343,53 @@ def test_another_number_of_rows_than_the_manifest_says(tmp_path):
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"rows": 7}))
     with pytest.raises(InputError, match="run must be one whose data are what its manifest says"):
         stored.find(KEY, tmp_path).data()
+
+
+@pytest.mark.parametrize(
+    "experiment",
+    [
+        {},
+        {**EXPERIMENT, "algorithm": "x"},
+        {**EXPERIMENT, "algorithm": []},
+        {**EXPERIMENT, "algorithm": [{"name": "a"}]},
+        {**EXPERIMENT, "problem": None},
+        {**EXPERIMENT, "process": {"name": 3}},
+        {**EXPERIMENT, "rounds": "3"},
+        {name: value for name, value in EXPERIMENT.items() if name != "replicates"},
+    ],
+)
+def test_a_manifest_of_another_form_blocks_no_other_run(experiment, tmp_path, caplog):
+    """Its key is that of its experiment, as after a change of the canonical form."""
+    run = stored.save(tmp_path, KEY, EXPERIMENT, frame())
+    key = key_of(experiment)
+    manifest = json.loads((run.folder / "complete.json").read_text()) | {"key": key, "experiment": experiment}
+    shutil.copytree(run.folder, tmp_path / key)
+    (tmp_path / key / "complete.json").write_text(json.dumps(manifest))
+    assert [found.key for found in stored.runs(tmp_path)] == [KEY]
+    (said,) = caplog.messages
+    assert "complete.json is damaged or of another version, simulate its experiment again" in said
+    with pytest.raises(InputError, match="run must be one whose manifest is not damaged or of another version"):
+        stored.find(key, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        (frame().drop("round"), "the first columns are not algorithm, replicate, round"),
+        (frame().drop("algorithm"), "the first columns are not algorithm, replicate, round"),
+        (frame().with_columns(pl.col("gap").cast(pl.String)), "gap is of type String"),
+        (frame().with_columns(pl.lit(["x"]).alias("gap")), "gap is of type List(String)"),
+        (frame().with_columns(pl.col("round").cast(pl.Float64)), "round is of type Float64"),
+        (pl.concat([frame(), frame(rows=2)]), "not one row for each of algorithm, replicate, round"),
+        (frame().with_columns(replicate=pl.lit(None, pl.Int64)), "not one row for each of algorithm, replicate, round"),
+    ],
+)
+def test_data_of_another_form_are_refused(data, fault, tmp_path):
+    """What the manifest says of them holds: they were written so."""
+    run = stored.save(tmp_path, KEY, EXPERIMENT, data)
+    with pytest.raises(InputError, match=rf"^run must be one whose data have the form .* \({re.escape(fault)}\); got"):
+        run.data()
+    other = stored.save(tmp_path, OTHER, SECOND, frame())
+    assert stored.runs(tmp_path) == sorted([run, other], key=lambda one: one.key)
+    with pytest.raises(InputError, match="the form of this version"):
+        stored.differences(other, run)
