@@ -82,25 +82,45 @@ def because(entry: Mapping[str, Any]) -> str:
     return f"{reason} Needs: {needs(entry)}." if needs(entry) else reason
 
 
-_FORM: dict[str, type] = {"title": str, "where": str, "claim_sha256": str, "check_sha256": list, "evidence": list}
-_EVIDENCE: dict[str, type] = {"verdict": str, "method": str, "summary": str}
-_MORE: dict[str, type] = {"domain": str, "hypothesis": str, "witness": dict, "largest_at": dict, "cases": int}
+_TEXT, _LIST, _TABLE, _WHOLE, _NUMBER = (str,), (list,), (dict,), (int,), (int, float)
+_ENTRY = {
+    "title": _TEXT,
+    "where": _TEXT,
+    "verdict": _TEXT,
+    "claim_sha256": _TEXT,
+    "check_sha256": _LIST,
+    "evidence": _LIST,
+}
+_ENTRY_MORE = {"kind": _TEXT, "origin": _TEXT, "reason": _TEXT, "repaired_by": _TEXT}
+_EVIDENCE = {"verdict": _TEXT, "method": _TEXT, "summary": _TEXT}
+_EVIDENCE_MORE = {
+    "domain": _TEXT, "hypothesis": _TEXT, "cases": _WHOLE, "largest": _NUMBER, "largest_at": _TABLE, "witness": _TABLE,
+}  # fmt: skip
+_VALUE = (str, int, float, bool)
+_INSIDE = {"check_sha256": _TEXT, "evidence": _TABLE, "largest_at": _VALUE, "witness": _VALUE}
 
 
 def _complete(entry: Any) -> bool:
     """Whether an entry has what its readers look for, each of the right kind."""
-    if not (isinstance(entry, dict) and entry.get("verdict") in VERDICTS and _has(entry, _FORM)):
+    if not (type(entry) is dict and _fits(entry, _ENTRY, _ENTRY_MORE)):
         return False
     found = entry["evidence"]
-    if not all(isinstance(e, dict) and _has(e, _EVIDENCE) and e["verdict"] in VERDICTS for e in found):
-        return False
-    if not all(isinstance(e[name], kind) for e in found for name, kind in _MORE.items() if name in e):
-        return False
-    return isinstance(entry.get("reason"), str) or entry["verdict"] in [e["verdict"] for e in found]
+    verdicts = [e["verdict"] for e in found if _fits(e, _EVIDENCE, _EVIDENCE_MORE)]
+    known = all(verdict in VERDICTS for verdict in (entry["verdict"], *verdicts))
+    return known and len(verdicts) == len(found) and ("reason" in entry or entry["verdict"] in verdicts)
 
 
-def _has(part: dict[str, Any], form: dict[str, type]) -> bool:
-    return all(isinstance(part.get(name), kind) for name, kind in form.items())
+_Kinds = Mapping[str, tuple[type, ...]]
+
+
+def _fits(part: dict[str, Any], must: _Kinds, may: _Kinds) -> bool:
+    """Whether all of `must` is there, and it and what is there of `may` is of its kind; True is no whole number."""
+    here = dict(must) | {name: kinds for name, kinds in may.items() if name in part}
+    return all(type(part.get(name)) in kinds for name, kinds in here.items()) and all(
+        type(value) in _INSIDE[name]
+        for name in here.keys() & _INSIDE.keys()
+        for value in (part[name].values() if type(part[name]) is dict else part[name])
+    )
 
 
 def _damaged(file: str, why: str) -> InputError:

@@ -11,7 +11,7 @@ import pytest
 from fltheory.errors import InputError
 from fltheory.verdicts import because, needs, recorded
 
-EVIDENCE = {"verdict": "exact", "method": "exact grid", "summary": "No violation."}
+EVIDENCE: dict[str, Any] = {"verdict": "exact", "method": "exact grid", "summary": "No violation."}
 ENTRY = {
     "title": "A law", "where": "ours", "verdict": "exact", "claim_sha256": "0", "check_sha256": [],
     "evidence": [EVIDENCE],
@@ -52,13 +52,51 @@ def test_what_was_recorded_is_read_and_nothing_is_nothing(write: Any) -> None:
         json.dumps({"claims": {"a.b": ENTRY | {"verdict": ["exact"]}}}),
         json.dumps({"claims": {"a.b": ENTRY | {"evidence": [1]}}}),
         json.dumps({"claims": {"a.b": ENTRY | {"evidence": []}}}),
-        json.dumps({"claims": {"a.b": ENTRY | {"evidence": [EVIDENCE | {"witness": []}]}}}),
+        *(
+            json.dumps({"claims": {"a.b": ENTRY | {name: value}}})
+            for name, value in [
+                ("reason", 5),
+                ("reason", None),
+                ("check_sha256", [1]),
+                ("kind", []),
+                ("repaired_by", {}),
+            ]
+        ),
+        *(
+            json.dumps({"claims": {"a.b": ENTRY | {"evidence": [EVIDENCE, EVIDENCE | {name: value}]}}})
+            for name, value in [
+                ("verdict", "perhaps"),
+                ("verdict", ["exact"]),
+                ("method", 1),
+                ("hypothesis", 1),
+                ("domain", None),
+                ("cases", True),
+                ("cases", 1.5),
+                ("cases", "3"),
+                ("largest", "x"),
+                ("largest", True),
+                ("largest", None),
+                ("largest_at", {"p": None}),
+                ("largest_at", []),
+                ("witness", []),
+                ("witness", {"x": {"y": 1}}),
+                ("witness", {"x": [1]}),
+            ]
+        ),
     ],
 )
 def test_a_damaged_file_is_one_sentence(write: Any, text: str) -> None:
     write(text)
     with pytest.raises(InputError, match=r"^the recorded verdicts in .*verdicts.json must be as .* wrote them"):
         recorded()
+
+
+def test_everything_a_record_may_hold_is_read(write: Any) -> None:
+    more = {"domain": "p", "hypothesis": "h", "cases": 3, "largest": 1, "largest_at": {"p": 0.1, "K": 2}}
+    full = EVIDENCE | more | {"witness": {"x": "1/3", "holds": True, "left": 2, "right": float("inf")}}
+    entry = ENTRY | {"evidence": [full], "kind": "lemma", "origin": "paper", "reason": "r", "repaired_by": "a.c"}
+    write(json.dumps({"claims": {"a.b": entry}}))
+    assert recorded() == {"a.b": entry}
 
 
 def test_a_conditional_verdict_says_what_it_needs() -> None:
