@@ -600,6 +600,9 @@ def _in_our_form(message: str, arguments: list[str]) -> str:
 
 def main() -> None:
     """Run the command; bad input is one line on stderr and exit code 2."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller: as if it were /dev/null
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     try:
         code = app(standalone_mode=False)
         sys.stdout.flush()

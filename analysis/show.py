@@ -134,7 +134,7 @@ def _verdict_lines(claim: Claim, entry: dict[str, Any] | None) -> list[str]:
             number = evidence.get("cases", 0)
             cases = f"{number} case{'s' if number != 1 else ''}"
             lines.append(fill(f"over: {evidence['domain'].removesuffix('.')} ({cases})", 100, **_INDENT))
-        if "largest_at" in evidence:
+        if "largest_at" in evidence and "largest" in evidence:
             where = ", ".join(f"{name} = {_short(value)}" for name, value in evidence["largest_at"].items())
             lines.append(
                 fill(f"largest ratio found, {ratio_text(evidence['largest'], '.4g')}, at {where}", 100, **_INDENT)
@@ -160,6 +160,13 @@ def _short(value: Any) -> str:
     """On one line: a long text is cut, an exact number that is no whole one also said in decimals."""
     text = str(value)
     short = text if len(text) <= 100 else f"{text[:60]}... ({len(text)} characters)"
+    try:
+        return f"{short} = {decimals}" if (decimals := _decimals(text)) else short
+    except (ArithmeticError, TypeError, ValueError):  # of no such size, or no number at all
+        return short
+
+
+def _decimals(text: str) -> str:
     if re.fullmatch(r"-?\d+/\d+", text):
-        return f"{short} = {float(Fraction(text)):.6g}"
-    return f"{short} = {float(sympy.sympify(text)):.6g}" if _ROOTS.fullmatch(text) else short
+        return f"{float(Fraction(text)):.6g}"
+    return f"{float(sympy.sympify(text)):.6g}" if _ROOTS.fullmatch(text) else ""

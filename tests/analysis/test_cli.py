@@ -137,6 +137,17 @@ def test_a_reader_that_leaves_early_is_no_verdict(arguments: list[str]) -> None:
         assert "Broken" not in said
 
 
+@pytest.mark.parametrize("command", ["list", "show fedau.thm3", "show no-such-claim"])
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_stream_is_as_good_as_none(command: str, closed: str) -> None:
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"{COMMAND} {command} {closed}"], capture_output=True, text=True, check=False
+    )
+    assert "Traceback" not in done.stderr
+    assert done.returncode == (2 if "no-such" in command else 0)
+    assert "tells the rest" not in done.stdout  # what belongs to stderr is no output
+
+
 @pytest.mark.parametrize("command", [["list"], ["show", "fedau.thm3"], ["verify", "fedau.facts", "--depth", "quick"]])
 @pytest.mark.parametrize("text", ["{bad", '{"claims": [1]}', '{"claims": {"fedau.facts": {"title": "no more"}}}'])
 def test_a_damaged_record_of_verdicts_is_one_sentence(command: list[str], text: str, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from analysis.letters import in_text, legend, letters_of, plain
-from analysis.show import claim_as_text
+from analysis.show import _short, claim_as_text
 from fltheory.ledger import ledger
 from tests.analysis import toy
 
@@ -74,6 +74,14 @@ def test_a_page_speaks_one_alphabet() -> None:
     assert "gamma = local_lr: local step size" in page
     assert "local_lr = 1/1024 = 0.000976562" in page  # a witness has code names
     assert r"\frac" in claim_as_text(ledger["fedlaavg.thm3"], latex=True)
+
+
+def test_a_number_that_is_none_is_shown_as_it_stands() -> None:
+    large = "9" * 5000 + "/7"
+    assert _short("1/4") == "1/4 = 0.25"
+    assert _short("1/0") == "1/0"
+    assert _short("1/sqrt(0)") == "1/sqrt(0)"
+    assert _short(large) == f"{large[:60]}... (5002 characters)"
 
 
 def test_a_witness_has_values_then_what_holds_then_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
