@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 
 from analysis.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, house_style, new_figure, save, save_data
-from fltheory.weights import best_cutoff, corollary4_cutoff, exact_weight_law, weight_error_bound
+from fltheory.weights import WeightLaw, best_cutoff, corollary4_cutoff, exact_weight_law, weight_error_bound
+from fltheory.weights.inputs import FloatArray
 from sims.montecarlo import weight_error
 
 BOUNDS: dict[Literal["theorem3", "repaired", "improved"], tuple[str, str]] = {
@@ -62,6 +63,13 @@ def weight_error_over_time(out: Path) -> list[Path]:
         return [save(figure, out / f"{name}.png"), save_data(out / f"{name}.csv", rows, columns)]
 
 
+def _variance(law: WeightLaw, p: float) -> FloatArray:
+    """Var[p w_t], about whichever of 1 and 0 loses fewer digits: for a short cutoff p w_t is far from 1, always."""
+    about_zero = p * p * law.second_moment
+    about_one = law.error - (p * law.mean - 1) ** 2
+    return np.where(about_zero < law.error, about_zero - (p * law.mean) ** 2, about_one)
+
+
 def bias_and_variance_over_cutoff(out: Path) -> list[Path]:
     """Squared bias and variance of p w, averaged over t < T, against the cutoff K; exact."""
     rounds, usual = 1000, 50
@@ -74,7 +82,7 @@ def bias_and_variance_over_cutoff(out: Path) -> list[Path]:
             for i, cutoff in enumerate(cutoffs.tolist()):
                 law = exact_weight_law(p, cutoff, rounds)
                 bias[i] = np.mean((p * law.mean - 1) ** 2)
-                variance[i] = np.mean(law.error) - bias[i] if cutoff > 1 else np.nan  # K = 1: the weight is constant
+                variance[i] = np.mean(_variance(law, p)) if cutoff > 1 else np.nan  # K = 1: the weight is constant
             axes.plot(cutoffs, bias, color=ORANGE, label="squared bias")
             axes.plot(cutoffs, variance, color=BLUE, label="variance")
             axes.plot(cutoffs, bias + np.nan_to_num(variance), color=BLACK, label="weight error")

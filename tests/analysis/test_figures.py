@@ -86,6 +86,15 @@ def test_bias_and_variance_over_cutoff(drawn: dict[str, list[dict[str, str]]]) -
             assert total == pytest.approx(exact_weight_law(p, near, 1000).error.mean(), rel=1e-12)
 
 
+@pytest.mark.parametrize(("p", "cutoff"), [(0.02, 2), (0.02, 3), (0.1, 2), (0.5, 2), (0.1, 50)])
+def test_the_variance_has_ten_digits(p: float, cutoff: int) -> None:
+    law = exact_weight_law(p, cutoff, 120)
+    variance = fedau._variance(law, p)
+    for t in (2, 3, 30, 119):
+        weight, chance = law.pmf(t)
+        assert variance[t] == pytest.approx(p * p * chance @ (weight - chance @ weight) ** 2, rel=2e-10)
+
+
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="output file"):
