@@ -22,6 +22,7 @@ from sims.data.registry import DATASETS, Dataset
 from sims.data.sources import NotDownloaded, download, from_hub, has_hub
 
 _NAME = re.compile("[a-z0-9][a-z0-9-]*")
+DIGITS = "digits"  # come with scikit-learn and are in no cache: `sims.data.load` makes them
 
 
 def cache_dir() -> Path:
@@ -35,7 +36,7 @@ def names() -> list[str]:
     """All data sets: those that are known, then those that the user added to the cache."""
     folder = cache_dir()
     files = sorted(folder.glob("*.json")) if folder.is_dir() else []
-    return [*DATASETS, *(f.stem for f in files if f.stem not in DATASETS and f.with_suffix(".npz").is_file())]
+    return [*DATASETS, *(f.stem for f in files if f.stem not in {*DATASETS, DIGITS} and f.with_suffix(".npz").is_file())]
 
 
 def describe() -> list[dict[str, str]]:
@@ -164,6 +165,8 @@ def add(
 
     if _NAME.fullmatch(name) is None:
         raise InputError("name", name, "of small letters, digits and hyphens")
+    if name == DIGITS:
+        raise InputError("name", name, "another one: digits come with scikit-learn")
     known = DATASETS.get(name)
     if known is not None and known.suffix != ".npz":
         raise InputError("data set", name, "one of arrays: a log is read from its own file")
@@ -236,10 +239,10 @@ def _sha256(file: Path) -> str:
 
 
 def _known(name: str) -> Dataset:
-    if name == "digits":
+    if name == DIGITS:
         raise InputError("data set", name, "one that is fetched: digits come with scikit-learn")
     if name not in DATASETS:
-        raise InputError("data set", name, one_of(str(name), names()))
+        raise InputError("data set", name, one_of(str(name), [*names(), DIGITS]))
     return DATASETS[name]
 
 

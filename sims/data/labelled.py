@@ -97,7 +97,7 @@ def load(name: str, **options: Any) -> LabelledData:
     Nothing is fetched and no other data set is taken instead. Raises InputError for a data set that is unknown, not
     fetched, or without labels, and for unknown options.
     """
-    if name == "digits":
+    if name == cache.DIGITS:
         _no_options(name, options)
         return _digits()
     arrays = _arrays(name)

@@ -242,3 +242,16 @@ def test_files_become_a_data_set_of_their_own(folder, tmp_path):
         data.add("mnist", files)
     with pytest.raises(InputError, match="a log is read from its own file"):
         data.add("phone-activity", files)
+
+
+def test_digits_are_nobody_elses(folder, tmp_path):
+    np.savez(tmp_path / "mine.npz", x=IMAGES, y=LABELS)
+    with pytest.raises(InputError, match="name must be another one: digits come with scikit-learn; got 'digits'"):
+        data.add("digits", [tmp_path / "mine.npz"], hold_out=2)
+    data.add("mine", [tmp_path / "mine.npz"], hold_out=2)
+    for suffix in ("json", "npz"):  # as an older version wrote them
+        (folder / f"mine.{suffix}").rename(folder / f"digits.{suffix}")
+    assert "digits" not in data.names()
+    for unknown in (data.load, data.fetch):
+        with pytest.raises(InputError, match=r"one of cifar-10, .*digits.* \(did you mean digits\?\)"):
+            unknown("digit")
