@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from fltheory.errors import InputError, one_of
-from sims.data.arrays import Array, content_hash, map_arrays, save_arrays
+from sims.data.arrays import Array, content_hash, map_arrays, save_arrays, unpack
 from sims.data.registry import DATASETS, Dataset
 from sims.data.sources import NotDownloaded, download, from_hub, has_hub
 
@@ -36,7 +36,10 @@ def names() -> list[str]:
     """All data sets: those that are known, then those that the user added to the cache."""
     folder = cache_dir()
     files = sorted(folder.glob("*.json")) if folder.is_dir() else []
-    return [*DATASETS, *(f.stem for f in files if f.stem not in {*DATASETS, DIGITS} and f.with_suffix(".npz").is_file())]
+    return [
+        *DATASETS,
+        *(f.stem for f in files if f.stem not in {*DATASETS, DIGITS} and f.with_suffix(".npz").is_file()),
+    ]
 
 
 def describe() -> list[dict[str, str]]:
@@ -158,8 +161,8 @@ def add(
     about      what the data are, and `licence` their terms; what is known of a known name if None
     reading    arguments of `read_files`, over those that a known name brings along
 
-    Raises InputError for a bad name, files that cannot be read, content that is not what is known of the data, or a
-    cache folder that cannot be written.
+    Raises InputError for a bad name, files that cannot be read, content (or shape, or number of classes) that is not
+    what is known of the data, or a cache folder that cannot be written.
     """
     from sims.data.files import read_files
 
@@ -172,6 +175,7 @@ def add(
         raise InputError("data set", name, "one of arrays: a log is read from its own file")
     wanted = known or Dataset(name, "", "", None, about="Data of the user's.", licence="Not stated.")
     arrays = read_files(files, **{**wanted.reading, **reading})
+    _check(wanted, arrays)
     described = {
         "source": "files: " + ", ".join(Path(file).name for file in files),
         "source_sha256": ", ".join(_sha256(Path(file)) for file in files),
@@ -181,6 +185,19 @@ def add(
     with _work(name) as work:
         _store_arrays(work, wanted, arrays, described)
     return path(name)
+
+
+def _check(wanted: Dataset, arrays: Mapping[str, Array]) -> None:
+    """Raise InputError for files that cannot be the data set under whose name they are given."""
+    other = f", as {wanted.name} is, or given under another name"
+    if wanted.holds is not None:
+        shape = arrays["train_inputs"].shape[1:]
+        found = "texts" if "vocabulary" in arrays else f"images {shape}" if len(shape) == 3 else f"{shape[0]} numbers"
+        known = wanted.holds if isinstance(wanted.holds, str) else f"images {wanted.holds}"
+        if found != known:
+            raise InputError("files", found, known + other)
+    if wanted.n_classes is not None and (n_classes := len(unpack(arrays["classes"]))) != wanted.n_classes:
+        raise InputError("files", f"{n_classes} classes", f"of {wanted.n_classes} classes{other}")
 
 
 @contextmanager

@@ -35,6 +35,8 @@ class Dataset:
     content      content hash of the arrays, whatever they were made from; None if it is not known
     online       another source, used if the artefact cannot be had and the extra `online` is installed
     reading      how files that the user names are read (arguments of `sims.data.files.read_files`)
+    holds        shape of an image (height, width, channels), or "texts"; None if it is not known
+    n_classes    number of classes; None if it is not known
     """
 
     name: str
@@ -48,11 +50,23 @@ class Dataset:
     content: str | None = None
     online: Online | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
+    holds: tuple[int, int, int] | Literal["texts"] | None = None
+    n_classes: int | None = None
 
 
-def _from_files(name: str, about: str, licence: str, *, online: Online | None = None, **reading: Any) -> Dataset:
+def _from_files(
+    name: str,
+    about: str,
+    licence: str,
+    holds: tuple[int, int, int] | Literal["texts"],
+    n_classes: int | None = None,
+    *,
+    online: Online | None = None,
+    **reading: Any,
+) -> Dataset:
     """A data set that no package is known to hold."""
-    return Dataset(name, "", "", None, about, licence, online=online, reading=reading)
+    known: Any = {"reading": reading, "holds": holds, "n_classes": n_classes}
+    return Dataset(name, "", "", None, about, licence, online=online, **known)
 
 
 _PACKAGED = (
@@ -147,36 +161,46 @@ _FROM_FILES = (
         "svhn",
         "73,257 + 26,032 colour images of house numbers, 32 x 32, 10 classes (Netzer et al., 2011).",
         "For non-commercial use, says its page.",
+        (32, 32, 3),
+        10,
         online=Online("ufldl-stanford/svhn", configuration="cropped_digits"),
     ),
     _from_files(
         "cifar-100",
         "50,000 + 10,000 colour images, 32 x 32, 100 classes (Krizhevsky, 2009).",
         "None stated: cite the data, do not pass them on.",
+        (32, 32, 3),
+        100,
         online=Online("uoft-cs/cifar100", inputs="img", labels="fine_label"),
     ),
     _from_files(
         "cinic-10",
         "90,000 + 90,000 colour images, 32 x 32, 10 classes (Darlow et al., 2018).",
         _NOT_STATED,
+        (32, 32, 3),
+        10,
         online=Online("flwrlabs/cinic10"),
     ),
     _from_files(
         "emnist-digits",
         "240,000 + 40,000 grey images of handwritten digits, 28 x 28, 10 classes (Cohen et al., 2017).",
         _NOT_STATED,
+        (28, 28, 1),
+        10,
         transposed=True,
     ),
     _from_files(
         "femnist",
         "Grey images of handwritten characters, 28 x 28, one client a writer (LEAF, Caldas et al., 2018).",
         _NOT_STATED,
+        (28, 28, 1),  # a share of LEAF's writers need not have all 62 classes
         shape=(28, 28, 1),
     ),
     _from_files(
         "sentiment140",
         "1,600,000 tweets, negative or positive, one client a user (Go et al., 2009).",
         _NOT_STATED,
+        "texts",  # of two classes; the published test file has a third
         columns=("label", "id", "date", "query", "group", "text"),
         encoding="latin-1",
     ),

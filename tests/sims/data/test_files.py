@@ -135,24 +135,24 @@ def test_what_the_page_on_data_says_of_two_formats(folder, tmp_path, monkeypatch
     page = (Path(__file__).parents[3] / "docs" / "data.md").read_text(encoding="utf-8")
     code = next(block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "loadmat" in block)
     monkeypatch.chdir(tmp_path)
-    colour = RNG.integers(0, 256, (3, 32, 32, 3), np.uint8)
+    colour = RNG.integers(0, 256, (100, 32, 32, 3), np.uint8)
+    fine = np.roll(np.arange(100), 5)
     binary = {}
     for part in ("train", "test"):
-        scipy.io.savemat(f"{part}_32x32.mat", {"X": colour.transpose(1, 2, 3, 0), "y": np.array([[1], [10], [9]])})
+        scipy.io.savemat(f"{part}_32x32.mat", {"X": colour.transpose(1, 2, 3, 0), "y": 1 + fine[:, None] % 10})
         rows = [
-            bytes([3, fine]) + image.transpose(2, 0, 1).tobytes()
-            for fine, image in zip((5, 99, 5), colour, strict=True)
+            bytes([3, label]) + image.transpose(2, 0, 1).tobytes() for label, image in zip(fine, colour, strict=True)
         ]
         binary[f"cifar-100-binary/{part}.bin"] = b"".join(rows)
     Path("cifar-100-binary.tar.gz").write_bytes(made.tar(binary))
     exec(code, {})
-    for name, classes, labels in (("svhn", ("0", "1", "9"), [1, 0, 2]), ("cifar-100", ("5", "99"), [0, 1, 0])):
+    for name, labels in (("svhn", (1 + fine) % 10), ("cifar-100", fine)):
         data.add(name, [f"{name}.npz"])
         loaded = data.load(name)
         assert np.array_equal(loaded.train_inputs, colour)
         assert np.array_equal(loaded.test_inputs, colour)
-        assert loaded.classes == classes
-        assert loaded.train_labels.tolist() == labels
+        assert loaded.classes == tuple(map(str, range(len(set(labels)))))
+        assert loaded.train_labels.tolist() == labels.tolist()
 
 
 def bad(tmp_path, name, content):
@@ -234,14 +234,38 @@ def test_files_become_a_data_set_of_their_own(folder, tmp_path):
     entry = next(entry for entry in data.describe() if entry["name"] == "my-letters")
     assert entry["state"] == "cached"
     assert sorted(file.name for file in folder.iterdir()) == ["my-letters.json", "my-letters.npz"]
-    data.add("emnist-digits", files)  # a known name knows that its images are turned
-    assert np.array_equal(data.load("emnist-digits").train_inputs[..., 0], IMAGES.swapaxes(1, 2))
     with pytest.raises(InputError, match="small letters, digits and hyphens"):
         data.add("../elsewhere", files)
     with pytest.raises(InputError, match=r"content hash of mnist must be .* it was not used"):
         data.add("mnist", files)
     with pytest.raises(InputError, match="a log is read from its own file"):
         data.add("phone-activity", files)
+
+
+def test_a_known_name_knows_that_its_images_are_turned(folder, tmp_path):
+    images = RNG.integers(0, 256, (10, 28, 28), np.uint8)
+    np.savez(tmp_path / "emnist.npz", x_train=images, y_train=range(10), x_test=images, y_test=range(10))
+    data.add("emnist-digits", [tmp_path / "emnist.npz"])
+    assert np.array_equal(data.load("emnist-digits").train_inputs[..., 0], images.swapaxes(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "n_classes", "sentence"),
+    [
+        ("svhn", np.zeros((12, 4, 4), np.uint8), 3, r"images \(32, 32, 3\), as svhn is, or given under another name"),
+        ("svhn", np.zeros((12, 32, 32, 3), np.uint8), 3, "files must be of 10 classes.*; got '3 classes'"),
+        ("cifar-100", np.zeros((100, 16)), 100, r"images \(32, 32, 3\), as cifar-100 is.*; got '16 numbers'"),
+        ("cinic-10", np.zeros((12, 32, 32, 1), np.uint8), 10, r"got 'images \(32, 32, 1\)'"),
+        ("emnist-digits", np.zeros((99, 28, 28), np.uint8), 26, "of 10 classes, as emnist-digits is"),
+        ("sentiment140", np.zeros((12, 4, 4), np.uint8), 2, "files must be texts, as sentiment140 is"),
+    ],
+)
+def test_a_known_name_is_not_for_other_data(folder, tmp_path, name, x, n_classes, sentence):
+    np.savez(tmp_path / "ok.npz", x=x, y=np.arange(len(x)) % n_classes)
+    with pytest.raises(InputError, match=sentence):
+        data.add(name, [tmp_path / "ok.npz"], hold_out=3)
+    assert not data.is_fetched(name)
+    data.add("my-own", [tmp_path / "ok.npz"], hold_out=3)
 
 
 def test_digits_are_nobody_elses(folder, tmp_path):
