@@ -74,6 +74,8 @@ def with_defaults(experiment: Mapping[str, Any], weighting: Named) -> dict[str, 
         filled["problem"]["data_hash"] = filled["problem"]["data_hash"] or hash_of(filled["problem"]["data"])
     n_clients = _problem_of(filled, 0).n_clients
     filled["process"] = _filled("process", _processes(), experiment["process"], implied=frozenset({"n_clients"}))
+    if "n_clients" not in experiment["process"]:  # it is that of the problem, whatever a constructor's default is
+        filled["process"].pop("n_clients", None)
     if _is_named(filled["process"].get("p")):
         implied = frozenset({"partition", "seed"})
         filled["process"]["p"] = _filled("process.p", RATES, filled["process"]["p"], implied)

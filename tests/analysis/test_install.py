@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -50,6 +51,22 @@ def test_the_wheel_works_beside_the_users_own_sims_and_analysis(tmp_path: Path) 
     assert "fedau.thm3" in out
     where = _run([home / "bin" / "python", "-P", "-c", "import analysis; print(analysis.__file__)"], cwd=user)
     assert str(home) in where
+
+
+EXPERIMENT = """
+kind = "simulate"
+rounds = 3
+replicates = 2
+[problem]
+name = "quadratic"
+curvature = [1, 2, 4]
+[process]
+name = "mine"
+p = 0.5
+[[algorithm]]
+name = "fedavg"
+local_lr = 0.1
+"""
 
 
 def _contributing_blocks() -> dict[str, str]:
@@ -107,6 +124,16 @@ def test_a_foreign_package_adds_a_claim_and_a_process(foreign_package: Path) -> 
         "print(process.rate[0], process.sample(8, seed=0).shape, 'bernoulli' in families())\n"
     )
     assert _run([sys.executable, "-c", code], env=environment).split() == ["0.25", "(8,", "1)", "True"]
+    file = foreign_package / "experiment.toml"
+    file.write_text(EXPERIMENT)
+    store = foreign_package / "results"
+    _run([COMMAND, "simulate", file, "--store", store], env=environment)
+    (manifest,) = store.rglob("complete.json")
+    assert json.loads(manifest.read_text())["experiment"]["process"] == {"name": "mine", "p": 0.5}
+    file.write_text(EXPERIMENT.replace("p = 0.5", "p = 0.5\nn_clients = 2"))
+    refused = subprocess.run([COMMAND, "simulate", file], env=environment, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert refused.stderr.count("\n") == 1
 
 
 def test_a_plugin_that_cannot_be_loaded_is_named(foreign_package: Path) -> None:
