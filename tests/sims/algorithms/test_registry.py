@@ -26,14 +26,13 @@ from sims.experiment import parse
 from sims.weighting import RULES as RULES_OF_THE_ROUND_LOOP
 from tests.sims.algorithms import test_backends as backends
 
-EXAMPLE = '''\
-"""FedAvg, one round late: the server applies the mean update that arrived in the round before."""
-
+EXAMPLE = """\
+# FedAvg, one round late: the server applies the mean update that arrived in the round before.
 from dataclasses import dataclass
 
+from fltheory.errors import count
 from sims.algorithms.arguments import positive
 from sims.algorithms.protocol import Algorithm, State, Work, mean
-from sims.arrays import zeros
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,9 @@ class Hyper:
 
 
 def init(hyper, x0, n_clients):
-    positive(local_lr=hyper.local_lr, local_steps=hyper.local_steps)
-    return State({"x": x0, "pending": zeros(x0.shape, x0)})
+    positive(local_lr=hyper.local_lr)
+    count("local_steps", hyper.local_steps)
+    return State({"x": x0, "pending": 0 * x0})
 
 
 def work(state, cohort, hyper):
@@ -56,7 +56,7 @@ def apply(state, cohort, local, hyper):
 
 
 late = Algorithm("late", "my draft", Hyper, init, work, apply, server_vectors=lambda n_clients: 2)
-'''
+"""
 
 SMALL = {
     "kind": "simulate",
@@ -96,8 +96,14 @@ def test_a_new_algorithm_is_a_module_under_30_lines_and_one_entry_point(foreign_
     assert costs(late, 10, 100) == Costs(1600, 0, 1, 1)
     backends.test_floats_agree_with_rationals(late)
     backends.test_what_is_kept_is_what_is_declared(late)
-    for wrong in ({"local_lr": -1}, {"local_lr": "a"}, {"local_lr": 0.1, "local_steps": -2}):
-        with pytest.raises(InputError, match=rf"^{list(wrong)[-1]} must be a finite number above 0; got "):
+    above, whole = "a finite number above 0", "a whole number of at least 1"
+    for wrong, allowed in (
+        ({"local_lr": -1}, above),
+        ({"local_lr": "a"}, above),
+        ({"local_lr": 0.1, "local_steps": -2}, whole),
+        ({"local_lr": 0.1, "local_steps": 2.5}, whole),
+    ):
+        with pytest.raises(InputError, match=rf"^{list(wrong)[-1]} must be {allowed}; got "):
             parse({**SMALL, "algorithm": {"name": "late", **wrong}})
     preflight.check(parse({**SMALL, "algorithm": {"name": "late", "local_lr": 0.1}}))
 
