@@ -76,16 +76,28 @@ def groups(train: dict[str, Any], test: dict[str, Any]) -> dict[str, Array]:
 
 
 def inputs(
-    train: dict[str, Any], test: dict[str, Any], shape: Sequence[int] | None, transposed: bool, length: int
+    train: dict[str, Any],
+    test: dict[str, Any],
+    shape: Sequence[int] | None,
+    transposed: bool,
+    length: int,
+    assumed: bool,
 ) -> dict[str, Array]:
-    """Arrays train_inputs and test_inputs: images, features, or token ids with their vocabulary."""
+    """Arrays train_inputs and test_inputs: images, features, or token ids with their vocabulary.
+
+    assumed   whether the shape is not for what has one; otherwise it is refused there
+    """
     if isinstance(train["inputs"], list) != isinstance(test["inputs"], list):
         raise InputError("files", "texts and numbers", "of one kind in both parts")
     if isinstance(train["inputs"], list):
+        if shape is not None and not assumed:
+            raise InputError("shape", tuple(shape), "left out: the files hold texts")
         return _texts(train, test, length)
     found = {}
     for part, values in (("train", train["inputs"]), ("test", test["inputs"])):
-        found[f"{part}_inputs"] = _images(values, shape, transposed)
+        if shape is not None and values.ndim > 2 and not assumed:
+            raise InputError("shape", tuple(shape), f"left out: the files hold images of shape {values.shape[1:]}")
+        found[f"{part}_inputs"] = _images(values, shape if values.ndim <= 2 else None, transposed)
     if found["train_inputs"].shape[1:] != found["test_inputs"].shape[1:]:
         raise InputError("test inputs", found["test_inputs"].shape[1:], f"of shape {found['train_inputs'].shape[1:]}")
     return found

@@ -174,7 +174,7 @@ def add(
     if known is not None and known.suffix != ".npz":
         raise InputError("data set", name, "one of arrays: a log is read from its own file")
     wanted = known or Dataset(name, "", "", None, about="Data of the user's.", licence="Not stated.")
-    arrays = read_files(files, **{**wanted.reading, **reading})
+    arrays = read_files(files, **{**wanted.reading, **reading}, assumed=set(wanted.reading) - set(reading))
     _check(wanted, arrays)
     described = {
         "source": "files: " + ", ".join(Path(file).name for file in files),

@@ -12,7 +12,7 @@ import re
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,7 @@ def read_files(
     encoding: str = "utf-8",
     hold_out: int | None = None,
     length: int = 40,
+    assumed: Collection[str] = (),
 ) -> dict[str, Array]:
     """The arrays of a labelled data set.
 
@@ -51,18 +52,24 @@ def read_files(
     columns      names of a CSV file's columns, if its first line does not give them: label, and text or numbers,
                  and group where there are natural clients; with text, other columns are not looked at
     hold_out     every hold_out-th training sample is for testing, where no file is
+    assumed      of these arguments, those that are not for all files: what a file says itself goes before them
     length       words of a text; characters if all texts are of one length and all labels are single characters
 
+    An argument that is for none of the files is refused, and so is a CSV file with a row without label or group.
     Whole numbers from 0 to 255 of images stay; numbers from 0 to 1 become 0 to 255; others are refused. Labels are
     numbered from 0 in order. Raises InputError for a file that cannot be read or does not fit the others.
     """
     if not files:
         raise InputError("files", list(files), "at least one file")
+    if columns is not None and "columns" not in assumed:
+        _check_columns(columns, files)
     parts: Parts = {"train": defaultdict(list), "test": defaultdict(list)}
     for file in map(Path, files):
         _read(file, parts, columns, encoding)
     train = joined("train", parts["train"])
     if parts["test"]:
+        if hold_out is not None:
+            raise InputError("hold_out", hold_out, "left out: the files have a test part")
         test = joined("test", parts["test"])
     elif hold_out is not None:
         train, test = split(train, count("hold_out", hold_out, least=2))
@@ -71,7 +78,16 @@ def read_files(
         raise InputError("files", [Path(file).name for file in files], allowed)
     if set(train) != set(test):
         raise InputError("files", sorted(set(train) ^ set(test)), "in the training and in the test part, or in neither")
-    return {**labels(train, test), **groups(train, test), **inputs(train, test, shape, transposed, length)}
+    return {
+        **labels(train, test),
+        **groups(train, test),
+        **inputs(train, test, shape, transposed, length, "shape" in assumed),
+    }
+
+
+def _check_columns(columns: Sequence[str], files: Sequence[str | Path]) -> None:
+    if not any(Path(file).suffix.lower() == ".csv" for file in files):
+        raise InputError("columns", list(columns), "left out: no file is a CSV")
 
 
 def _read(file: Path, parts: Parts, columns: Sequence[str] | None, encoding: str) -> None:
@@ -85,7 +101,7 @@ def _read(file: Path, parts: Parts, columns: Sequence[str] | None, encoding: str
             array = read_idx(file.read_bytes(), str(file))
             parts[part]["labels" if array.ndim == 1 else "inputs"].append(array)
         elif file.suffix.lower() == ".json":
-            _read_leaf(json.loads(file.read_text(encoding="utf-8")), parts[part])
+            _read_leaf(json.loads(file.read_text(encoding="utf-8-sig")), parts[part])
         elif file.suffix.lower() == ".csv":
             _read_csv(file, parts[part], columns, encoding)
         else:
@@ -94,7 +110,16 @@ def _read(file: Path, parts: Parts, columns: Sequence[str] | None, encoding: str
         raise
     except OSError as error:
         raise InputError("file", str(file), f"one that can be read ({error.strerror})") from None
-    except (ValueError, KeyError, TypeError, LookupError, csv.Error, zipfile.BadZipFile, zlib.error) as error:
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        LookupError,
+        OverflowError,
+        csv.Error,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:160]
         raise InputError("file", str(file), f"a well-formed one of its format ({reason})") from None
 
@@ -116,12 +141,20 @@ def _read_npz(file: Path, part: str, parts: Parts) -> None:
 
 
 def _read_leaf(content: Any, part: dict[str, list[Any]]) -> None:
-    """LEAF: {"users": [...], "user_data": {user: {"x": [...], "y": [...]}}}."""
+    """LEAF: {"users": [...], "num_samples": [...], "user_data": {user: {"x": [...], "y": [...]}}}."""
     found: dict[str, list[Any]] = {"inputs": [], "labels": [], "groups": []}
-    for user in content["users"]:
+    users = content["users"]
+    sizes = content.get("num_samples")
+    if sizes is not None and len(sizes) != len(users):
+        raise ValueError(f"num_samples of {len(sizes)} users, and {len(users)} users")
+    if (repeated := _repeated(users)) is not None:
+        raise ValueError(f"user {repeated!r} twice")
+    for place, user in enumerate(users):
         x, y = content["user_data"][user]["x"], content["user_data"][user]["y"]
         if len(x) != len(y):
             raise ValueError(f"user {user} has {len(x)} inputs and {len(y)} labels")
+        if sizes is not None and sizes[place] != len(y):
+            raise ValueError(f"user {user} has {len(y)} samples, and num_samples says {sizes[place]}")
         found["inputs"] += [
             row[TWEET_OF_SIX] if isinstance(row, list) and isinstance(row[0], str) else row for row in x
         ]
@@ -134,25 +167,46 @@ def _read_leaf(content: Any, part: dict[str, list[Any]]) -> None:
 
 
 def _read_csv(file: Path, part: dict[str, list[Any]], columns: Sequence[str] | None, encoding: str) -> None:
-    with file.open(newline="", encoding=encoding) as stream:
+    plain = encoding.lower().replace("_", "-") in ("utf-8", "utf8")
+    with file.open(newline="", encoding="utf-8-sig" if plain else encoding) as stream:  # Excel marks its files
         reader = csv.reader(stream)
-        header = list(columns) if columns is not None else next(reader, [])
-        table = [row for row in reader if row]
+        header = [column.strip() for column in (columns if columns is not None else next(reader, []))]
+        table, lines = [], []
+        for row in reader:
+            if row:
+                table.append(row)
+                lines.append(reader.line_num)
+    if (repeated := _repeated([column.lower() for column in header if column])) is not None:
+        raise ValueError(f"two columns called {repeated}")
     names = {role: [i for i, column in enumerate(header) if column.lower() in known] for role, known in _ROLES.items()}
-    label, group = names["labels"][:1], names["groups"][:1]
+    label, group = sorted(names["labels"], key=lambda i: header[i].lower() != "label")[:1], names["groups"][:1]
     text = [i for i, column in enumerate(header) if column.lower() == "text"]
     if not label:
         raise ValueError(f"no column called label in {header[:8]}")
     wrong = next((i for i, row in enumerate(table) if len(row) != len(header)), None)
     if wrong is not None:
         raise ValueError(f"{len(table[wrong])} fields in row {wrong + 1}, {len(header)} columns")
-    answers = [row[label[0]] for row in table]
+    answers = [row[label[0]] if text else row[label[0]].strip() for row in table]  # a space may be the next character
+    users = [row[group[0]].strip() for row in table] if group else []
+    for what, values in (("label", answers), ("group", users)):
+        if (wrong := next((i for i, value in enumerate(values) if value.lower() in ("", "nan")), None)) is not None:
+            raise ValueError(f"no {what} in row {wrong + 1}, line {lines[wrong]} of the file")
     are_numbers = all(re.fullmatch(r"-?[0-9]+", answer) for answer in answers)
     part["labels"].append(np.array(answers, np.int64 if are_numbers else None))
     if group:
-        part["groups"].append(np.array([row[group[0]] for row in table]))
+        part["groups"].append(np.array(users))
     if text:
         part["inputs"].append([row[text[0]] for row in table])
     else:
         others = [i for i in range(len(header)) if i not in label + group]
         part["inputs"].append(np.array([[row[i] for i in others] for row in table], np.float64))
+
+
+def _repeated(names: Sequence[Any]) -> Any:
+    """The first name that was there before; None if there is none."""
+    seen: set[Any] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,25 @@ def test_csv_of_pixels_or_features(tmp_path):
     features = read_files(files)["train_inputs"]
     assert features.dtype == np.float32
     assert np.array_equal(features, IMAGES[:4].reshape(4, 12))
+
+
+def test_csv_as_excel_and_pandas_write_it(tmp_path):
+    """A byte order mark before the header; an index without a name; a feature that is called y."""
+    for name in ("train.csv", "test.csv"):
+        (tmp_path / name).write_text("label, x \n1,2\n0,3\n", encoding="utf-8-sig")
+    found = read_files([tmp_path / "train.csv", tmp_path / "test.csv"])
+    assert found["train_labels"].tolist() == [1, 0]
+    (tmp_path / "bare.csv").write_text("1,2\n1000000000000,3\n", encoding="utf-8-sig")
+    found = read_files([tmp_path / "bare.csv"], columns=["label", "x"], hold_out=2)
+    assert unpack(found["classes"]) == ("1", "1000000000000")
+    (tmp_path / "frame.csv").write_text("y,label,\n5,1,0\n6,0,1\n")
+    found = read_files([tmp_path / "frame.csv"], hold_out=2)
+    assert (found["train_labels"].tolist(), found["train_inputs"].tolist()) == ([1], [[5, 0]])
+
+
+def test_csv_of_characters_may_end_in_a_space(tmp_path):
+    (tmp_path / "lines.csv").write_text("label,text\n ,to be\no,o be \n")
+    assert unpack(read_files([tmp_path / "lines.csv"], hold_out=2)["classes"]) == (" ", "b", "e", "o", "t")
 
 
 def test_csv_of_tweets_with_users(tmp_path):
@@ -167,6 +187,11 @@ def bad(tmp_path, name, content):
         ("a.csv", "", r"a well-formed one of its format \(ValueError: no column called label in \[\]\)"),
         ("a.csv", "label,x\n1\n", r"1 fields in row 1, 2 columns"),
         ("a.csv", "label,x\n1,two\n", "a well-formed one of its format"),
+        ("a.csv", "label,x,Label \n1,2,1\n", "two columns called label"),
+        ("a.csv", "label,x\n1,2\n\n ,2\n", r"no label in row 2, line 4 of the file"),
+        ("a.csv", "x,label\n1,b\n2,NaN\n", r"no label in row 2, line 3 of the file"),
+        ("a.csv", "label,group,text\n1,ann,good\n1,,good\n", r"no group in row 2, line 3 of the file"),
+        ("a.csv", f"label,x\n{10**20},2\n", "a well-formed one of its format"),
         ("a.csv", b"label,text\n1,\xff\n", "a well-formed one of its format"),
         ("a.csv", "label,text\n1,two words\n", "of one kind in both parts"),
         ("a.csv", "label,x\n1,2\n", r"test inputs must be of shape \(1,\)"),
@@ -174,13 +199,24 @@ def bad(tmp_path, name, content):
         ("a.json", "{", "a well-formed one of its format"),
         ("a.json", "[]", "a well-formed one of its format"),
         ("a.json", '{"users": ["u"], "user_data": {"u": {"x": [[1]], "y": []}}}', "1 inputs and 0 labels"),
+        (
+            "a.json",
+            '{"users": ["u"], "num_samples": [2], "user_data": {"u": {"x": [[1]], "y": [1]}}}',
+            "user u has 1 samples, and num_samples says 2",
+        ),
+        (
+            "a.json",
+            '{"users": ["u"], "num_samples": [1, 1], "user_data": {"u": {"x": [[1]], "y": [1]}}}',
+            "num_samples of 2 users, and 1 users",
+        ),
+        ("a.json", '{"users": ["u", "u"], "user_data": {"u": {"x": [[1]], "y": [1]}}}', "user 'u' twice"),
         ("a.json", '{"users": [], "user_data": {}}', "as many inputs as labels, at least one"),
         ("a.bin", "text", "file must be IDX, .npz, .csv or LEAF's .json"),
         ("a.npz", b"PKxxx", "a well-formed one of its format"),
         ("a.idx", b"\0\0\7", "must be an IDX file"),
         ("a.idx", made.idx(IMAGES), "files must be complete for the train part; got 'no labels'"),
     ],
-    ids=range(15),
+    ids=count(),
 )
 def test_malformed_files(tmp_path, name, content, sentence):
     with pytest.raises(InputError, match=sentence):
@@ -193,6 +229,7 @@ def test_files_that_do_not_fit(tmp_path):
         return tmp_path / name
 
     fine, test = saved("train.npz", x=IMAGES, y=LABELS), saved("test.npz", x=IMAGES, y=LABELS)
+    flat, flat_test = (saved(f"flat_{file.name}", x=IMAGES.reshape(6, 12), y=LABELS) for file in (fine, test))
     cases = [
         ([], {}, "at least one file"),
         ([fine], {}, "with one whose name says test"),
@@ -206,7 +243,10 @@ def test_files_that_do_not_fit(tmp_path):
         ([saved("e.npz", x=IMAGES * np.nan, y=LABELS), test], {}, "inputs must be finite numbers"),
         ([saved("f.npz", x=IMAGES, y=LABELS / 2), test], {}, "labels must be whole numbers or names"),
         ([saved("g.npz", x=IMAGES[:, 0, 0], y=LABELS), test], {}, "inputs must be of shape"),
-        ([fine, test], {"shape": (5, 5, 1)}, r"shape must be \(height, width, channels\) of 12 numbers"),
+        ([flat, flat_test], {"shape": (5, 5, 1)}, r"shape must be \(height, width, channels\) of 12 numbers"),
+        ([fine, test], {"shape": (4, 3, 1)}, r"shape must be left out: the files hold images of shape \(4, 3\)"),
+        ([fine, test], {"columns": ["label", "x"]}, "columns must be left out: no file is a CSV"),
+        ([fine, test], {"hold_out": 2}, "hold_out must be left out: the files have a test part; got 2"),
         ([fine, saved("h.npz", x=IMAGES[:, 1:], y=LABELS), test], {}, "inputs of several shapes"),
         ([tmp_path / "none.npz"], {}, "one that can be read"),
     ]
@@ -257,6 +297,7 @@ def test_a_known_name_knows_that_its_images_are_turned(folder, tmp_path):
         ("cifar-100", np.zeros((100, 16)), 100, r"images \(32, 32, 3\), as cifar-100 is.*; got '16 numbers'"),
         ("cinic-10", np.zeros((12, 32, 32, 1), np.uint8), 10, r"got 'images \(32, 32, 1\)'"),
         ("emnist-digits", np.zeros((99, 28, 28), np.uint8), 26, "of 10 classes, as emnist-digits is"),
+        ("femnist", np.zeros((12, 14, 56), np.uint8), 10, r"images \(28, 28, 1\), as femnist is.*images \(14, 56, 1\)"),
         ("sentiment140", np.zeros((12, 4, 4), np.uint8), 2, "files must be texts, as sentiment140 is"),
     ],
 )
