@@ -27,9 +27,10 @@ import polars as pl
 
 from analysis.figures.style import BLACK, ORANGE, house_style, new_figure, save
 from analysis.trials import conditions_at
-from fltheory import verdicts
+from fltheory import plugins, verdicts
 from fltheory.errors import InputError
 from fltheory.ledger import Claim, ledger
+from fltheory.participation import ParticipationProcess
 from fltheory.symbols import Constants
 from sims.catalogue import TRAINING, setup_of
 from sims.store import Run
@@ -172,10 +173,33 @@ def standing(id_: str) -> tuple[Claim, str, str]:
 
 
 def wanted(experiment: Mapping[str, Any]) -> tuple[str, ...]:
-    """The metrics that `beside` needs of an experiment in canonical form."""
+    """The metrics that `beside` needs of an experiment in canonical form, of those that all its algorithms can record.
+
+    A statement that needs others as well is left out with all of its metrics; `beside` says so.
+    """
     theorems = [theorem_of(contestant, experiment) for contestant in experiment["algorithm"]]
-    found = set().union(*(_metrics(theorem) for theorem in theorems if isinstance(theorem, Theorem)))
-    return tuple(sorted(found | {"squared_gradient"}))
+    used = [one for one in theorems if isinstance(one, Theorem) and not _left_out(one, experiment)]
+    return tuple(sorted(set().union({"squared_gradient"}, *map(_metrics, used))))
+
+
+def _left_out(theorem: Theorem, experiment: Mapping[str, Any]) -> str:
+    """Why a statement cannot be held beside this experiment: a file records the same metrics of all its algorithms."""
+    needed = sorted(name for name in _metrics(theorem) if name in ESTIMATES and ESTIMATES[name].needs_rates)
+    unknown = [one["label"] for one in experiment["algorithm"] if not _knows_rates(one, experiment)]
+    if not needed or not unknown:
+        return ""
+    return (
+        f"{theorem.claim} is left out: it needs {', '.join(needed)}, and participation rates are not known of "
+        f"{', '.join(unknown)} in the same file"
+    )
+
+
+def _knows_rates(contestant: Contestant, experiment: Mapping[str, Any]) -> bool:
+    """Whether an algorithm of an experiment has exact participation rates: with neither selection nor a reaction."""
+    entry = plugins.entries("fltheory.processes").get(experiment["process"]["name"].partition(".")[0])
+    process = None if entry is None else plugins.load(entry)
+    oblivious = isinstance(process, type) and issubclass(process, ParticipationProcess)
+    return oblivious and contestant["selection"]["name"] == "all_available"
 
 
 def _metrics(theorem: Theorem) -> set[str]:
@@ -204,7 +228,7 @@ def beside(run: Run) -> pl.DataFrame:
     for index, contestant in enumerate(experiment["algorithm"]):
         theorem = theorem_of(contestant, experiment)
         if isinstance(theorem, Theorem) and (missing := sorted(_metrics(theorem) - set(data.columns))):
-            theorem = f"{theorem.claim} needs {', '.join(missing)} recorded"
+            theorem = _left_out(theorem, experiment) or f"{theorem.claim} needs {', '.join(missing)} recorded"
         metrics = {"squared_gradient"} | (_metrics(theorem) if isinstance(theorem, Theorem) else set())
         for (replicate,), rows in data.filter(pl.col("algorithm") == contestant["label"]).group_by(
             "replicate", maintain_order=True
@@ -332,7 +356,7 @@ def draw(frame: pl.DataFrame, path: Path) -> Path:
                 axes.plot(one["round"], bound, "--", color=ORANGE, alpha=0.6)
                 axes.plot(one["round"], np.where(holds, bound, np.nan), ".-", ms=3, color=ORANGE)
             statement = rows["statement"][0]
-            axes.set(title=f"{label}\n{statement or 'no theorem'}", yscale="log", xlabel="rounds $T$")
+            axes.set(title=f"{label}\n{statement or 'no bound'}", yscale="log", xlabel="rounds $T$")
         for line in panels:
             line[0].set_ylabel(r"average $\|\nabla f\|^2$")
         first = panels[0, 0]

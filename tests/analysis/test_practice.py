@@ -190,6 +190,35 @@ def test_what_is_not_recorded_is_said(tmp_path):
         beside(run)
 
 
+def test_a_file_of_several_papers_records_what_all_its_algorithms_can(tmp_path):
+    """FedAU's theorem needs rates, FAST's selection has none; what can be said of FAST is said."""
+    snapshot = {"name": "snapshot", "size": 2, "otherwise": {"name": "uniform", "size": 1}, "interval": 3}
+    fast = {"name": "fedavg", "label": "FAST", "local_lr": 0.005, "local_steps": 2, "selection": snapshot}
+    fedau, fedavg = CONTENT["algorithm"][:2]
+    content = experiment(algorithm=[fedau, fedavg, fast], rounds=12)
+    what = wanted(canonical(content))
+    assert {"heterogeneity", "largest_participation_norm"} < set(what)
+    assert not {"mean_weight_error", "largest_weight_square"} & set(what)
+    content["record"]["what"] = list(what)
+    found = beside(simulate(parse(content), store=tmp_path))
+    assert row(found, "FAST", 12)["bound"] > 0
+    assert row(found, "FedAvg", 12)["bound"] > 0
+    left_out = row(found, "FedAU", 12)
+    assert (left_out["bound"], left_out["measured"] > 0) == (None, True)
+    assert left_out["remarks"] == (
+        "fedau.thm2 is left out: it needs largest_weight_square, mean_weight_error, and participation rates are not "
+        "known of FAST in the same file"
+    )
+    assert set(wanted(canonical(experiment(algorithm=[fedau])))) > {"mean_weight_error", "largest_weight_square"}
+
+
+def test_a_process_that_reacts_has_no_rates(monkeypatch):
+    found = canonical(experiment(algorithm=CONTENT["algorithm"][:2]))
+    assert "mean_weight_error" in wanted(found)
+    monkeypatch.setattr(practice.plugins, "load", lambda entry: type("Reacts", (), {}))
+    assert "mean_weight_error" not in wanted(found)
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
