@@ -46,7 +46,7 @@ def sweep_file(
         )
     lines = [f"{'algorithm':<28}{'local_lr':>12}{'global_lr':>12}{'value':>14}  run"]
     for point in points:
-        mark = " best" if best[point.algorithm] == point else ""
+        mark = " best" if best.get(point.algorithm) == point else ""
         eta = "" if point.global_lr is None else f"{point.global_lr:g}"
         lines.append(f"{point.algorithm:<28}{point.local_lr:>12g}{eta:>12}{point.value:>14.6g}  {point.key[:12]}{mark}")
     return "\n".join(lines)

@@ -48,7 +48,7 @@ class Costs:
         return np.asarray((self.stochastic * of_a_batch + self.exact * of_a_client).sum(axis=-1))
 
     def vectors(self) -> IntArray:
-        """Parameter vectors sent to and from clients, (R,)."""
+        """Parameter vectors sent to and from clients, (R,): every participant's, whatever its role."""
         return np.asarray(self.vectors_a_round * self.participations.sum(axis=-1))
 
     def state_dict(self) -> dict[str, npt.NDArray[Any]]:

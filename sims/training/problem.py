@@ -73,7 +73,7 @@ def training(
     a_device(device)  # before anything heavy
     seed = count("seed", seed or 0, least=0)
     name, options = _named("data", data)
-    labelled = loaded(name, **options)
+    labelled = _load(name, options)
     if data_hash is not None and labelled.hash != data_hash:
         raise InputError(f"hash of {name}", labelled.hash, f"{data_hash}, that of the data which the experiment names")
     arrays = _arrays(name, tuple(sorted(options.items())), precision, device)
@@ -112,16 +112,25 @@ def training(
 
 @lru_cache(maxsize=4)
 def loaded(name: str, **options: Any) -> LabelledData:
-    """`sims.data.load`, once a process."""
+    """`sims.data.load`, once a process, of data that are still what was fetched."""
     from sims import data
 
-    return data.load(name, **options)
+    found = data.load(name, **options)
+    if name != "digits" and not data.verify(name):
+        raise InputError("data set", name, f"undamaged (run: fltheory data fetch {name})")
+    return found
 
 
 def hash_of(data: Any) -> str:
     """The hash of the data that an experiment names."""
-    name, options = _named("data", data)
-    return loaded(name, **options).hash
+    return _load(*_named("data", data)).hash
+
+
+def _load(name: str, options: dict[str, Any]) -> LabelledData:
+    try:
+        return loaded(name, **options)
+    except TypeError:  # options that cannot be hashed
+        raise InputError("data", options, "options that are numbers or text") from None
 
 
 @lru_cache(maxsize=2)
@@ -161,10 +170,7 @@ def _implied(name: str, given: Mapping[str, Any], labelled: LabelledData) -> dic
     from sims import data
     from sims.training import models
 
-    known = models.models()
-    if name not in known:
-        raise InputError("model", name, one_of(name, known))
-    wanted = inspect.signature(known[name]).parameters
+    wanted = inspect.signature(models.factory(name)).parameters
     shape = labelled.train_inputs.shape[1:]
     implied: dict[str, Any] = {"classes": labelled.n_classes}
     if len(shape) == 3:

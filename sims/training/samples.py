@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from fltheory.errors import InputError
 
+UNEVEN = 64  # all clients are shuffled at once unless that takes so many times as many numbers as are wanted
 IntArray = npt.NDArray[np.int64]
 
 
@@ -26,6 +27,8 @@ class Sampler:
         if not len(parts) or not self.sizes.all():
             empty = int(np.argmin(self.sizes)) if len(parts) else "no client"
             raise InputError("parts", empty, "samples for every client (this one has none)")
+        if any(np.asarray(part).dtype.kind not in "iu" for part in parts):
+            raise InputError("parts", [np.asarray(part).dtype.name for part in parts][:3], "whole numbers")
         self.order = np.concatenate(parts).astype(np.int64)
         if self.order.min() < 0 or self.order.max() >= n_samples:
             raise InputError("parts", int(self.order.max()), f"indices of the {n_samples} samples")
@@ -64,9 +67,18 @@ class Sampler:
         if not sizes.size:
             return np.zeros((*sizes.shape, wanted), dtype=np.int64)
         passes, longest = -(-wanted // int(sizes.min())), int(sizes.max())
+        if passes * longest > UNEVEN * wanted:
+            each = [_passes(rng, size, wanted) for size in sizes.ravel().tolist()]
+            return np.stack(each).reshape(*sizes.shape, wanted)
         keys = rng.random((passes, *sizes.shape, longest))
         keys[np.broadcast_to(np.arange(longest) >= sizes[..., None], keys.shape)] = np.inf
         permutations = np.moveaxis(np.argsort(keys, axis=-1), 0, -2)  # (..., passes, longest)
         round_trip, place = np.divmod(np.arange(wanted), sizes[..., None])
         flat = permutations.reshape(*sizes.shape, -1)
         return np.take_along_axis(flat, round_trip * longest + place, axis=-1)
+
+
+def _passes(rng: np.random.Generator, size: int, wanted: int) -> IntArray:
+    """Permutations of the numbers below `size`, one after the other, as far as wanted."""
+    passes = np.tile(np.arange(size), (-(-wanted // size), 1))
+    return rng.permuted(passes, axis=1).ravel()[:wanted]

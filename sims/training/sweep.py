@@ -30,7 +30,7 @@ FIELDS = ("local_lr", "global_lr", "metric", "last")
 class Point:
     """What one algorithm came to with one pair of step sizes; global_lr is None where the algorithm has none.
 
-    value   of the metric; NaN if every replicate stopped before its end
+    value   of the metric; NaN if a replicate stopped before its end
     key     of the run in the store
     """
 
@@ -42,7 +42,7 @@ class Point:
 
 
 def sweep(content: Mapping[str, Any], run: Callable[[Experiment], Run]) -> tuple[list[Point], dict[str, Point]]:
-    """All points, in the order they were run, and the best of each algorithm.
+    """All points, in the order they were run, and the best of each algorithm that came to an end with any.
 
     content   of an experiment file with a table `sweep`
     run       runs an experiment; what it finds in a store it need not run again
@@ -61,14 +61,14 @@ def sweep(content: Mapping[str, Any], run: Callable[[Experiment], Run]) -> tuple
         for label, (local_lr, global_lr) in chosen.items():
             point = Point(label, local_lr, global_lr, _value(data, label, experiment, grid), done.key)
             points.append(point)
-            if label not in best or _better(point.value, best[label].value, grid["metric"]):
+            if _better(point.value, best[label].value if label in best else math.nan, grid["metric"]):
                 best[label] = point
 
     has_global = {label: _has_global_lr(base, labels, label) for label in labels}
     for local_lr in grid["local_lr"]:
         go({label: (local_lr, 1.0 if has_global[label] else None) for label in labels})
     for global_lr in grid["global_lr"]:
-        rest = {label: (best[label].local_lr, global_lr) for label in labels if has_global[label]}
+        rest = {label: (best[label].local_lr, global_lr) for label in best if has_global[label]}
         if global_lr != 1 and rest:
             go(rest)
     return points, best
@@ -89,15 +89,20 @@ def _checked(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
         if not isinstance(values, list) or not values or not all(_is_positive(value) for value in values):
             raise InputError(f"sweep.{name}", values, "a list of positive numbers")
         grid[name] = [float(value) for value in values]
-    if grid["metric"] not in METRICS:
-        raise InputError("sweep.metric", grid["metric"], one_of(str(grid["metric"]), METRICS))
-    count("sweep.last", grid["last"])
-    record = dict(base.get("record", {}))
+    known = [name for name, metric in METRICS.items() if name != "model" and not metric.of_a_round]
+    if grid["metric"] not in known:
+        raise InputError("sweep.metric", grid["metric"], one_of(str(grid["metric"]), known))
+    grid["last"] = count("sweep.last", grid["last"])
+    record = base.get("record", {})
+    if not isinstance(record, Mapping):
+        raise InputError("record", record, "a table")
     what = list(record.get("what", ["train_loss"]))
     base["record"] = {**record, "what": what if grid["metric"] in what else [*what, grid["metric"]]}
     base.setdefault("algorithm", [])
     if isinstance(base["algorithm"], Mapping):
         base["algorithm"] = [base["algorithm"]]
+    if not isinstance(base["algorithm"], list) or not all(isinstance(one, dict) for one in base["algorithm"]):
+        raise InputError("algorithm", base["algorithm"], "a list of tables")
     for contestant in base["algorithm"]:
         contestant["local_lr"] = grid["local_lr"][0]
         contestant.pop("global_lr", None)

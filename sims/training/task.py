@@ -6,7 +6,6 @@ mean of the F_n; a model is all parameters in one flat vector. Data live on the 
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -17,12 +16,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.dropout import _DropoutNd
 
 from fltheory.errors import InputError, count
+from sims.algorithms.arguments import not_negative
 from sims.algorithms.protocol import Cohort, Work
 from sims.problems.base import Constants, Draws
 from sims.training import augment, engines
+from sims.training.accepted import require_trainable
 from sims.training.models.layers import masks_from
 from sims.training.partition import Partition
 from sims.training.samples import Sampler
@@ -66,7 +66,7 @@ class Evaluation:
 class Task:
     """A module to train, and the clients who hold the data.
 
-    module         any module without buffers; it gives logits (B, classes) for inputs (B, ...)
+    module         any module whose state is its parameters; it gives logits (B, classes) for inputs (B, ...)
     inputs         (n, ...) all samples, of the module's dtype or integer tokens
     targets        (n,) classes
     parts          for each client the indices of its samples; every client has some
@@ -80,8 +80,8 @@ class Task:
     engine         "auto", or one of `sims.training.engines.ENGINES`
     device         of torch
 
-    Raises InputError for a module with buffers (who would average them?) or with dropout of torch's (it draws from a
-    global generator), an empty client, and a device that is not there.
+    Raises InputError for a module that cannot be trained here (`sims.training.accepted`), classes that are none, an
+    empty client, and a device that is not there.
     """
 
     constants = UNKNOWN
@@ -105,19 +105,13 @@ class Task:
         engine: str = "auto",
         device: str = "cpu",
     ) -> None:
-        if names := [name for name, _ in module.named_buffers()]:
-            allowed = (
-                "one without buffers, which are neither parameters nor averaged (use group or layer normalisation)"
-            )
-            raise InputError("module", names, allowed)
-        if any(isinstance(part, _DropoutNd) for part in module.modules()):
-            raise InputError("module", type(module).__name__, "one with dropout of sims.training.models.layers, if any")
-        if len(inputs) != len(targets):
-            raise InputError("targets", len(targets), f"one for each of the {len(inputs)} inputs")
+        for (what, classes), of in ((("targets", targets), inputs), *([(("test", test[1]), test[0])] if test else [])):
+            _require_classes(what, classes, len(of))
         self.device = a_device(device)
         self.module = module.to(self.device)
         self.inputs, self.targets = inputs.to(self.device), targets.to(self.device)
         self.test = None if test is None else (test[0].to(self.device), test[1].to(self.device))
+        require_trainable(self.module, self.inputs, self.targets)
         self.partition = partition
         self._evaluated: tuple[Tensor, Evaluation] | None = None
         self.seconds_evaluating = 0.0
@@ -128,9 +122,8 @@ class Task:
         self._augment_width, self._normalised = augment.width(augmentation), {"mean": mean, "std": std}
         self._mask_shapes = getattr(module, "mask_shapes", lambda batch: ())
         self._drops = bool(self._mask_shapes(1))
-        if not (math.isfinite(weight_decay) and weight_decay >= 0):
-            raise InputError("weight_decay", weight_decay, "a number of at least 0")
-        self.weight_decay = weight_decay
+        not_negative(weight_decay=weight_decay)
+        self.weight_decay = float(weight_decay)
         self.engine = engines.make(engine, module, self.device)
         at_once = self.engine.at_once(self.start.element_size())
         self.slots_at_once = at_once if self.device.type == "cpu" or engine == "sequential" else None
@@ -279,6 +272,13 @@ class Task:
 
     def _regularised(self, gradients: Tensor, models: Tensor) -> Tensor:
         return gradients + self.weight_decay * models if self.weight_decay else gradients
+
+
+def _require_classes(what: str, classes: Tensor, size: int) -> None:
+    if classes.shape != (size,):
+        raise InputError(what, tuple(classes.shape), f"one class for each of the {size} inputs")
+    if classes.is_floating_point() or classes.dtype == torch.bool or (size and int(classes.min()) < 0):
+        raise InputError(what, classes[:3].tolist(), "whole numbers of at least 0")
 
 
 def a_device(name: str) -> torch.device:

@@ -44,25 +44,33 @@ def models() -> dict[str, Callable[..., torch.nn.Module]]:
     return {name: plugins.load(entry) for name, entry in plugins.entries(GROUP).items()}
 
 
+def factory(name: str) -> Callable[..., torch.nn.Module]:
+    """The factory of this name, no other one loaded. Raises InputError for an unknown name."""
+    known = plugins.entries(GROUP)
+    if name not in known:
+        raise InputError("model", name, one_of(str(name), known))
+    found: Callable[..., torch.nn.Module] = plugins.load(known[name])
+    return found
+
+
 def make(name: str, *, seed: int = 0, **parameters: Any) -> torch.nn.Module:
     """A named model with the initial parameters of `seed`, in float32 on the CPU.
 
     torch's global generator is left as it was.
     Raises InputError for an unknown name, unknown parameters and bad values.
     """
-    known = plugins.entries(GROUP)
-    if name not in known:
-        raise InputError("model", name, one_of(str(name), known))
-    factory = plugins.load(known[name])
+    make_it = factory(name)
     try:
-        inspect.signature(factory).bind(**parameters)
+        inspect.signature(make_it).bind(**parameters)
     except TypeError as mismatch:
-        allowed = ", ".join(inspect.signature(factory).parameters) or "nothing"
+        allowed = ", ".join(inspect.signature(make_it).parameters) or "nothing"
         raise InputError(f"model {name}", parameters, f"given by {allowed} ({mismatch})") from None
     import torch
 
     start = int(stream(seed, "sims.training.models").integers(2**63))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(start)
-        model: torch.nn.Module = factory(**parameters)
+        model: torch.nn.Module = make_it(**parameters)
+    if not isinstance(model, torch.nn.Module):
+        raise InputError(f"model {name}", type(model).__name__, "a torch.nn.Module")
     return model

@@ -130,6 +130,8 @@ def layers_of(module: nn.Module) -> tuple[int, ...] | None:
     Such a chain is fully described by its widths: its parameters come layer by layer, weight (out, in) before bias
     (out,), and all are trained. An engine may then run it with matrix products of its own.
     """
+    if any(part._forward_hooks or part._forward_pre_hooks for part in module.modules()):
+        return None
     layers: list[Any] = list(module) if type(module) in (nn.Sequential, Chain) else [module]  # type: ignore[call-overload]
     if layers and type(layers[0]) is nn.Flatten and (layers[0].start_dim, layers[0].end_dim) == (1, -1):
         layers = layers[1:]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from fltheory.errors import InputError
 from sims.training.samples import Sampler
 
 PARTS = [np.array([7]), np.array([3, 9, 4]), np.array([0, 1, 2, 5, 6])]
@@ -48,3 +49,20 @@ def test_nobody_is_asked():
             0,
             3,
         )
+
+
+def test_very_uneven_clients_are_shuffled_one_by_one():
+    """Together they would draw 50 * 16 * 60,000 numbers, for a client with one sample and one with 60,000."""
+    sampler = Sampler([np.array([60_000]), np.arange(60_000)], 60_001, 16, False)
+    drawn = sampler.draw(np.random.default_rng(0), np.array([[0, 1]]), 50, 16)
+    assert (drawn[:, 0, 0] == 60_000).all()
+    assert len(np.unique(drawn[:, 0, 1])) == 800
+    few = Sampler(PARTS, 10, 1, False)
+    order = np.concatenate([few._shuffled(np.random.default_rng(1), np.array([3, 10_000]), 9)[:1]])
+    assert [sorted(part) for part in order.reshape(3, 3)] == [[0, 1, 2]] * 3
+
+
+def test_indices_must_be_whole_numbers():
+    for kind in (float, bool):
+        with pytest.raises(InputError, match="parts must be whole numbers"):
+            Sampler([np.zeros(2, dtype=kind)], 10, 1, True)

@@ -65,7 +65,8 @@ def test_the_largest_accuracy_is_best():
 def test_what_does_not_come_to_its_end_is_not_best():
     points, best = sweep(CONTENT, Runs(ends=False))
     assert all(math.isnan(point.value) for point in points)
-    assert best["one"].local_lr == 0.01
+    assert best == {}
+    assert len(points) == 3 * 3
 
 
 @pytest.mark.parametrize(
@@ -78,8 +79,17 @@ def test_what_does_not_come_to_its_end_is_not_best():
         ({"local_lr": [1], "metric": "objectiv"}, "did you mean objective"),
         ({"local_lr": [1], "lst": 1}, "key of sweep must be one of"),
         ({"local_lr": [1], "last": 0}, "sweep.last must be a whole number"),
+        ({"local_lr": [1], "metric": "weight_error"}, "sweep.metric must be one of"),
+        ({"local_lr": [1], "metric": "model"}, "sweep.metric must be one of"),
+        ({"local_lr": [1], "metric": ["train_loss"]}, "sweep.metric must be one of"),
     ],
 )
 def test_a_bad_table_is_one_sentence(table, sentence):
     with pytest.raises(InputError, match=sentence):
         sweep(CONTENT | {"sweep": table}, Runs())
+
+
+@pytest.mark.parametrize(("what", "value"), [("algorithm", "fedavg"), ("algorithm", ["fedavg"]), ("record", "x")])
+def test_a_bad_file_is_one_sentence(what, value):
+    with pytest.raises(InputError, match=f"{what} must be a"):
+        sweep(CONTENT | {what: value}, Runs())

@@ -172,7 +172,7 @@ def test_bad_input_is_one_sentence():
         Task(module, inputs, targets, [np.arange(5), np.arange(0)])
     with pytest.raises(InputError, match="indices of the 60 samples"):
         Task(module, inputs, targets, [np.arange(70)])
-    with pytest.raises(InputError, match="targets must be one for each"):
+    with pytest.raises(InputError, match="targets must be one class for each"):
         Task(module, inputs, targets[:5], parts())
     with pytest.raises(InputError, match="device must be one that is there"):
         Task(module, inputs, targets, parts(), device="cuda")
@@ -180,3 +180,72 @@ def test_bad_input_is_one_sentence():
         Task(module, inputs, targets, parts(), engine="vmpa")
     with pytest.raises(InputError, match="no chain of linear layers"):
         Task(make("fedau-fashion").double(), torch.zeros(60, 1, 28, 28).double(), targets, parts(), engine="layered")
+
+
+class Draws(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(5, 4)
+
+    def forward(self, x):
+        return torch.nn.functional.dropout(self.linear(x), 0.5, self.training)
+
+
+def frozen():
+    module = torch.nn.Sequential(torch.nn.Linear(5, 7), torch.nn.ReLU(), torch.nn.Linear(7, 4))
+    module[0].weight.requires_grad_(False)
+    return module
+
+
+class Recurrent(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.LSTM(1, 4, 2, dropout=0.5, batch_first=True)
+
+    def forward(self, x):
+        return self.inner(x[..., None])[0][:, -1]
+
+
+@pytest.mark.parametrize(
+    ("make_it", "sentence"),
+    [
+        (Draws, "draws no random numbers"),
+        (Recurrent, "draws no random numbers"),
+        (frozen, "all of them trained"),
+        (torch.nn.Identity, "with parameters"),
+        (lambda: torch.nn.Sequential(torch.nn.Linear(5, 4), BY_BATCH), "treats each sample by itself"),
+        (lambda: torch.nn.Linear(6, 4), r"one for inputs \(3, 5\) of float64"),
+        (lambda: torch.nn.Linear(5, 3), "logits .* for 4 classes"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused(make_it, sentence):
+    torch.manual_seed(5)
+    state = torch.random.get_rng_state()
+    module = make_it().double()
+    with pytest.raises(InputError, match=sentence):
+        Task(module, *data((5,)), parts())
+    torch.manual_seed(5)
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+BY_BATCH = torch.nn.BatchNorm1d(4, affine=False, track_running_stats=False)
+
+
+def test_a_chain_with_hooks_is_not_taken_apart():
+    """A hook changes what a layer gives; the layered engine would not see it."""
+    module = torch.nn.Sequential(torch.nn.Linear(5, 7), torch.nn.ReLU(), torch.nn.Linear(7, 4)).double()
+    module[0].register_forward_hook(lambda layer, inputs, output: output * 2)
+    one = Task(module, *data((5,)), parts())
+    assert one.engine.name == "sequential"
+    model = one.start.clone().requires_grad_()
+    (expected,) = torch.autograd.grad(loss(one, 0, model), model)
+    torch.testing.assert_close(one.gradient(one.start[None, None], torch.tensor([[0]]))[0, 0], expected)
+
+
+def test_classes_are_checked():
+    module, (inputs, targets) = make("logistic", d=5, classes=4).double(), data((5,))
+    for bad in (targets - 100, targets.double(), targets > 1):
+        with pytest.raises(InputError, match="targets must be whole numbers of at least 0"):
+            Task(module, inputs, bad, parts())
+    with pytest.raises(InputError, match="test must be one class for each of the 60 inputs"):
+        Task(module, inputs, targets, parts(), test=(inputs, targets[:5]))

@@ -1,0 +1,63 @@
+"""Which modules can be trained here: a loss must be a function of the parameters and one sample, of nothing else."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.dropout import _DropoutNd
+
+from fltheory.errors import InputError
+
+PROBE = 3  # samples on which a module is tried
+SEEDS = (1, 2)
+CLOSE = 1e-3  # relative difference of outputs that rounding in single precision may make
+
+
+def require_trainable(module: nn.Module, inputs: Tensor, targets: Tensor) -> None:
+    """Raise InputError unless the module can be trained on these data.
+
+    Its state is its parameters, all of them trained; it draws no random numbers (dropout has its masks from outside,
+    `sims.training.models.layers`); what it makes of a sample does not depend on the others of the batch; and it
+    gives logits (B, classes) for as many classes as there are.
+    """
+    name = type(module).__name__
+    if names := [name for name, _ in module.named_buffers()]:
+        allowed = "one without buffers, which are neither parameters nor averaged (use group or layer normalisation)"
+        raise InputError("module", names, allowed)
+    frozen = [name for name, parameter in module.named_parameters() if not parameter.requires_grad]
+    if frozen or not list(module.parameters()):
+        raise InputError("module", frozen or name, "one with parameters, all of them trained (requires_grad)")
+    if any(isinstance(part, _DropoutNd) for part in module.modules()):
+        raise InputError("module", name, "one with dropout of sims.training.models.layers, if any")
+    some = inputs[:PROBE]
+    outputs = [_outputs(module, some, seed) for seed in SEEDS]
+    shape, largest = tuple(outputs[0].shape), int(targets.max())
+    if len(shape) != 2 or shape[0] != len(some) or shape[1] <= largest:
+        raise InputError(
+            "module", f"{name} with outputs {shape}", f"one with logits (B, classes) for {largest + 1} classes"
+        )
+    if not torch.equal(*outputs):
+        raise InputError("module", name, "one that draws no random numbers (dropout of sims.training.models.layers)")
+    by_itself = "one that treats each sample by itself (group or layer normalisation)"
+    try:
+        alone = torch.cat([_outputs(module, one[None], SEEDS[0]) for one in some])
+    except InputError:  # batch normalisation has no variance of one sample
+        raise InputError("module", name, by_itself) from None
+    if not torch.allclose(alone, outputs[0], rtol=CLOSE, atol=CLOSE * float(outputs[0].abs().max())):
+        raise InputError("module", name, by_itself)
+
+
+def _outputs(module: nn.Module, inputs: Tensor, seed: int) -> Tensor:
+    """What the module makes of the inputs, with torch's global generators at this seed and then as they were."""
+    devices = [inputs.device.index or 0] if inputs.device.type == "cuda" else []
+    with torch.no_grad(), torch.random.fork_rng(devices):
+        torch.manual_seed(seed)
+        try:
+            found = module(inputs)
+        except Exception as error:  # whatever a module of other shapes raises
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:160]
+            allowed = f"one for inputs {tuple(inputs.shape)} of {str(inputs.dtype).removeprefix('torch.')} ({reason})"
+            raise InputError("module", type(module).__name__, allowed) from None
+    if not isinstance(found, Tensor):
+        raise InputError("module", type(module).__name__, f"one that gives logits, not a {type(found).__name__}")
+    return found
