@@ -2,6 +2,8 @@
 
 import copy
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -13,6 +15,7 @@ from fltheory.errors import InputError
 from fltheory.ledger import ledger
 from sims.experiment import parse
 from sims.montecarlo.simulate import simulate
+from sims.training.estimates import ESTIMATES
 
 CONTENT = {
     "kind": "simulate",
@@ -275,3 +278,34 @@ def test_training_stands_beside_theory_too(tmp_path):
     assert (
         last["estimates"].str.contains("initial_gap: upper bound, f(x_0), as no loss is negative", literal=True).all()
     )
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "practice.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.torch
+def test_the_example_of_the_page(tmp_path, monkeypatch):
+    pytest.importorskip("torch", reason="needs the training extra")
+    pytest.importorskip("sklearn", reason="needs the training extra")
+    monkeypatch.chdir(tmp_path)
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    shown = {}
+    exec(code, shown)
+    last = shown["frame"].filter(pl.col("round") == 20)
+    assert last["statement"].to_list() == ["fedau.thm2", "amplified.thm31.average", None]
+    assert (last["bound"] > last["measured"]).to_list() == [True, True, None]
+    assert Path("practice.png").stat().st_size > 20_000
+
+
+def test_the_page_names_every_estimate():
+    rows = [line.split("|") for line in PAGE.splitlines() if line.startswith("| ")]
+    told = {name: row[-2] for row in rows for name in re.findall(r"`(\w+)`", row[-3])}
+    content = experiment()
+    found = canonical(content)
+    needed = {"squared_gradient", "objective"}
+    for contestant in found["algorithm"]:
+        theorem = theorem_of(contestant, found)
+        needed |= set() if isinstance(theorem, str) else set(theorem.needs.values())
+    assert needed == set(told)
+    for name in needed & set(ESTIMATES):
+        assert ESTIMATES[name].kind in told[name]
