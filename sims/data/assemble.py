@@ -52,6 +52,8 @@ def _numbered(train: Array, test: Array) -> tuple[Array, Array, list[str]]:
         raise ValueError(f"type {both.dtype}")
     values, number = np.unique(both, return_inverse=True)
     number = number.astype(np.int64).reshape(-1)
+    if empty := [name for name in values.tolist() if str(name).lower() in ("", "nan")]:
+        raise ValueError(f"the name {empty[0]!r}")
     return number[: len(train)], number[len(train) :], [str(value) for value in values]
 
 

@@ -242,6 +242,8 @@ def test_files_that_do_not_fit(tmp_path):
         ([saved("d.npz", x=IMAGES * 2.0, y=LABELS), test], {}, "whole numbers from 0 to 255, or numbers from 0 to 1"),
         ([saved("e.npz", x=IMAGES * np.nan, y=LABELS), test], {}, "inputs must be finite numbers"),
         ([saved("f.npz", x=IMAGES, y=LABELS / 2), test], {}, "labels must be whole numbers or names"),
+        ([saved("o.npz", x=IMAGES, y=[*"abcab", ""])], {"hold_out": 2}, "labels must be .* got \"the name ''"),
+        ([saved("p.npz", x=IMAGES, y=LABELS, groups=[*"abcab", "nan"])], {"hold_out": 6}, "groups must be whole"),
         ([saved("g.npz", x=IMAGES[:, 0, 0], y=LABELS), test], {}, "inputs must be of shape"),
         ([flat, flat_test], {"shape": (5, 5, 1)}, r"shape must be \(height, width, channels\) of 12 numbers"),
         ([fine, test], {"shape": (4, 3, 1)}, r"shape must be left out: the files hold images of shape \(4, 3\)"),
