@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fltheory.errors import count
+from fltheory.errors import InputError, count
 from fltheory.streams import stream
 
 BoolArray = npt.NDArray[np.bool_]
@@ -120,7 +120,13 @@ def staleness(available: npt.ArrayLike, cohort_size: int, rule: Rule = least_rec
     >>> staleness([[True, True], [True, True], [True, True]], 1)
     (1, 1)
     """
-    pattern = np.asarray(available, dtype=np.bool_)
+    cohort_size = count("cohort_size", cohort_size)
+    try:
+        pattern = np.asarray(available, dtype=np.bool_)
+    except ValueError:  # rows of different lengths
+        pattern = np.zeros(0, dtype=np.bool_)
+    if pattern.ndim != 2 or pattern.shape[1] == 0:
+        raise InputError("available", available, "of shape (iterations, n_clients), with at least one client")
     reached = {(0,) * pattern.shape[1]: (0, 0)}
     for row in pattern:
         here = tuple(np.flatnonzero(row).tolist())
@@ -142,11 +148,11 @@ def local_search(
     """A pattern (rounds, n_clients) of high objective within the assumption, and its objective.
 
     Starts from coin tosses, changes a few entries or a whole round at a time, and keeps what does not lower the
-    objective. What it finds is a lower bound of the worst case.
+    objective. What it finds is a lower bound of the worst case. Raises InputError where the objective is NaN.
     """
     rng = stream(seed, "adversary")
     best = repaired(rng.random((count("rounds", rounds), count("n_clients", n_clients))) < 0.5, window)
-    value = objective(best)
+    value = _of(objective, best)
     for _ in range(count("steps", steps)):
         trial = best.copy()
         if rng.random() < 0.5:
@@ -155,9 +161,16 @@ def local_search(
             entries = rng.integers(rounds, size=3), rng.integers(n_clients, size=3)
             trial[entries] = ~trial[entries]
         trial = repaired(trial, window)
-        if (found := objective(trial)) >= value:
+        if (found := _of(objective, trial)) >= value:
             best, value = trial, found
     return value, best
+
+
+def _of(objective: Callable[[BoolArray], float], pattern: BoolArray) -> float:
+    value = objective(pattern)
+    if math.isnan(value):  # neither above nor below any other: the search would stand still
+        raise InputError("objective", value, "a number for every pattern")
+    return value
 
 
 def repaired(available: BoolArray, window: int) -> BoolArray:

@@ -192,3 +192,14 @@ def test_bad_input():
             worst_staleness(*arguments)
     with pytest.raises(InputError, match="steps"):
         local_search(len, 2, 2, 4, seed=0, steps=0)
+    for pattern in ([], [1, 0], [[]], [[[True]]], [[1], [1, 0]]):
+        with pytest.raises(InputError, match="available must be of shape"):
+            staleness(pattern, 1)
+    with pytest.raises(InputError, match="cohort_size must be a whole number"):
+        staleness([[True]], 0)
+
+
+@pytest.mark.parametrize("bad", [lambda pattern: math.nan, lambda pattern: math.nan if pattern.all() else 0.0])
+def test_local_search_refuses_an_objective_that_is_no_number(bad):
+    with pytest.raises(InputError, match="objective must be a number for every pattern; got nan"):
+        local_search(bad, 2, 2, 4, seed=0, steps=500)
