@@ -257,31 +257,11 @@ def weights(
     print(f"plot: {out}", file=sys.stderr)
 
 
-@app.command()
-def simulate(
-    experiment: Annotated[Path, typer.Argument(metavar="EXPERIMENT.toml")],
-    store: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
-    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
-    backend: Annotated[Backend, typer.Option(help="Where the processes are.")] = Backend.loky,
-    scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, for --backend dask.")] = None,
-    resume: Annotated[bool, typer.Option(help="Go on with what an interrupted run has finished.")] = True,
-    as_json: JsonFlag = False,
-) -> None:
-    """Run a simulation experiment; the results go to the store under the experiment's key."""
-    _one_thread_a_process()
-    from analysis.simulate_command import simulate_file
-
-    print(
-        simulate_file(
-            experiment,
-            store=store,
-            workers=workers,
-            backend=backend.value,
-            scheduler=scheduler,
-            resume=resume,
-            as_json=as_json,
-        )
-    )
+def _folder(text: str | Path) -> Path:
+    """A folder that was named; "" is none, as of a variable that is not set, where a path would be the current one."""
+    if not str(text).strip():
+        raise UsageError(f"--store must be a folder; got {str(text)!r}")
+    return Path(text)
 
 
 ScaleOption = Annotated[Scale | None, typer.Option(help="Scale of the file; without it the file as it stands.")]
@@ -291,7 +271,36 @@ WorkersOption = Annotated[int, typer.Option(min=1, help="Processes.")]
 BackendOption = Annotated[Backend, typer.Option(help="Where the processes are.")]
 SchedulerOption = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, for --backend dask.")]
 ResumeOption = Annotated[bool, typer.Option(help="Go on with what an interrupted run has finished.")]
-StoreOption = Annotated[Path, typer.Option(help="Folder of the results.")]
+StoreOption = Annotated[Path, typer.Option(parser=_folder, metavar="<path>", help="Folder of the results.")]
+
+
+@app.command()
+def simulate(
+    experiment: Annotated[Path, typer.Argument(metavar="EXPERIMENT.toml")],
+    scale: ScaleOption = None,
+    store: StoreOption = Path("results"),
+    workers: WorkersOption = 1,
+    backend: BackendOption = Backend.loky,
+    scheduler: SchedulerOption = None,
+    resume: ResumeOption = True,
+    as_json: JsonFlag = False,
+) -> None:
+    """Run a simulation experiment; the results go to the store under the experiment's key."""
+    _one_thread_a_process()
+    from analysis.simulate_command import simulate_file
+
+    print(
+        simulate_file(
+            experiment,
+            scale=scale and scale.value,
+            store=store,
+            workers=workers,
+            backend=backend.value,
+            scheduler=scheduler,
+            resume=resume,
+            as_json=as_json,
+        )
+    )
 
 
 @app.command()

@@ -25,6 +25,7 @@ LONGEST = 60  # remark in a table
 def simulate_file(
     path: str | os.PathLike[str],
     *,
+    scale: str | None = None,
     store: str | os.PathLike[str] = "results",
     workers: int = 1,
     backend: str = "loky",
@@ -33,12 +34,12 @@ def simulate_file(
     progress: bool = True,
     as_json: bool = False,
 ) -> str:
-    """Run the experiment of a TOML file (`sims.montecarlo.simulate.simulate`); its summary.
+    """Run the experiment of a TOML file (`sims.montecarlo.simulate.simulate`) at a scale of it; its summary.
 
     Raises InputError and Diverged as `simulate` does.
     """
     run = simulate(
-        read(Path(path)),
+        read(Path(path), scale),
         store=store,
         workers=workers,
         backend=backend,

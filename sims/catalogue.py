@@ -60,7 +60,7 @@ def with_infinity(value: Any) -> Any:
         return {key: with_infinity(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [with_infinity(inner) for inner in value]
-    return math.inf if value == "inf" else value
+    return float(value) if isinstance(value, str) and value in ("inf", "-inf") else value
 
 
 def with_defaults(experiment: Mapping[str, Any], weighting: Named) -> dict[str, Any]:

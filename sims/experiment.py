@@ -40,6 +40,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from fltheory.errors import InputError, one_of
@@ -162,14 +163,25 @@ def content_of(path: str | Path, scale: str | None = None, **changes: Any) -> di
     except (ValueError, RecursionError) as error:  # ValueError: also a number of too many digits
         raise InputError("experiment", str(path), f"a TOML file ({error})") from None
     scales = content.pop("scale", {})
+    _check_scales(scales)
     if scale is not None and (scale != "paper" or "paper" in scales):
-        if not isinstance(scales, Mapping) or not isinstance(scales.get(scale), Mapping):
-            known = list(scales) if isinstance(scales, Mapping) else []
-            raise InputError("scale", scale, one_of(scale, known) if known else "left out: the file has only one")
+        if scale not in scales:
+            raise InputError("scale", scale, one_of(scale, scales) if scales else "left out: the file has only one")
         content = _merged(content, scales[scale])
     if changes and isinstance(content.get("problem"), Mapping):
         content["problem"] = {**content["problem"], **changes}
     return content
+
+
+def _check_scales(scales: Any) -> None:
+    """Refuse tables of scales that no scale could be read from; the values are checked where their scale is."""
+    known = [*Experiment.model_fields, "sweep"]
+    for name, table in scales.items() if isinstance(scales, Mapping) else [("NAME", scales)]:
+        if not isinstance(table, Mapping):
+            raise InputError(f"scale.{name}", table, "a table of what is different at that scale")
+        for key in table:
+            if key not in known:
+                raise InputError(f"key of scale.{name}", key, one_of(key, known))
 
 
 def _merged(content: Any, changes: Mapping[str, Any]) -> Any:
@@ -192,7 +204,11 @@ def from_canonical(text: str) -> Experiment:
 def parse(content: Mapping[str, Any]) -> Experiment:
     """The experiment of a nested mapping, checked like a file, in its canonical form."""
     try:
-        experiment = from_canonical(Experiment.model_validate(content).canonical)
+        given = Experiment.model_validate(content)
+        for number in np.ravel(given.start).tolist():
+            if not math.isfinite(number):  # before it is a text in the canonical form
+                raise InputError("start", number, "a finite number, or a list of them")
+        experiment = from_canonical(given.canonical)
     except ValidationError as error:
         raise _sentence(error) from None
     trains = experiment.problem.name == catalogue.TRAINING

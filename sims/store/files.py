@@ -76,7 +76,7 @@ class Run:
 
 def begin(store: str | os.PathLike[str], key: str, experiment: Mapping[str, Any]) -> Path:
     """Note that a run was begun, and give its folder; what is known of the key already stays."""
-    folder = Path(store) / key
+    folder = _folder(store) / key
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -118,7 +118,7 @@ def discard(run: Run) -> None:
 
 def complete(store: str | os.PathLike[str], key: str) -> Run | None:
     """The complete run of this key, if there is one."""
-    run = _read(Path(store) / key, tell=True)
+    run = _read(_folder(store) / key, tell=True)
     return run if run is not None and run.status == COMPLETE else None
 
 
@@ -130,7 +130,7 @@ def runs(store: str | os.PathLike[str], where: Mapping[str, str] | None = None) 
 
     Raises InputError if there is no such folder, or a place that no run has.
     """
-    folder = Path(store)
+    folder = _folder(store)
     if not folder.is_dir():
         raise InputError("store", str(store), "a folder with results")
     found = [run for path in sorted(folder.iterdir()) if path.is_dir() and (run := _read(path, tell=True)) is not None]
@@ -166,6 +166,13 @@ def find(reference: str | os.PathLike[str], store: str | os.PathLike[str]) -> Ru
     keys = [run.key[:12] for run in matching or known]
     allowed = "the beginning of one key only: " if matching else ""
     raise InputError("run", name, allowed + one_of(name, keys) if keys else "in a store that has runs")
+
+
+def _folder(store: str | os.PathLike[str]) -> Path:
+    """The folder of a store; an empty name, of a variable that is not set, is not the current one."""
+    if not str(store).strip():
+        raise InputError("store", str(store), "a folder for results")
+    return Path(store)
 
 
 def _require_undamaged(folder: Path, reference: str) -> None:

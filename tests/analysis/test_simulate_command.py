@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from analysis.cli import main
 from analysis.simulate_command import (
     _as_json,
     _last,
@@ -340,6 +341,27 @@ def test_the_table_lists_and_filters(file, tmp_path):
     assert "data: objective_gap differs" in text
     assert results_export(a, tmp_path / "run.csv", store) == str(tmp_path / "run.csv")
     assert pl.read_csv(tmp_path / "run.csv").height == 23 * 4 * 2
+
+
+def test_the_command_takes_a_scale_and_no_nameless_store(file, tmp_path, monkeypatch, capsys):
+    file.write_text(f"{FILE}\n[scale.smoke]\nrounds = 2\nreplicates = 3\n")
+    monkeypatch.chdir(tmp_path)
+    for arguments, code, says in (
+        (["simulate", str(file), "--scale", "smoke"], 0, "complete  results/"),
+        (["simulate", str(file), "--scale", "laptop"], 2, "fltheory: scale must be one of smoke; got 'laptop'"),
+        (["simulate", str(file), "--store", ""], 2, "fltheory: --store must be a folder; got ''"),
+        (["results", "list", "--store="], 2, "fltheory: --store must be a folder; got ''"),
+        (["results", "list"], 0, "complete"),
+    ):
+        monkeypatch.setattr(sys, "argv", ["fltheory", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        told = capsys.readouterr()
+        assert (stop.value.code or 0) == code, told
+        assert says in (told.err if code else told.out)
+        assert not code or told.err.count("\n") == 1
+    (run,) = stored.runs("results")
+    assert (run.experiment["rounds"], run.experiment["replicates"]) == (2, 3)
 
 
 def test_one_replicate_has_no_standard_error(tmp_path):

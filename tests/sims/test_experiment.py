@@ -312,6 +312,10 @@ BAD = [
     (changed(problem__noise={"kind": "gausian", "std": 1}), "noise must be one of"),
     (changed(problem__noise=1), "noise must be a table"),
     (changed(start=[0, 1]), "start must be a number, or 1 numbers"),
+    (changed(start=math.inf), "start must be a finite number, or a list of them; got inf$"),
+    (changed(start=[-math.inf]), "start must be a finite number, or a list of them; got -inf$"),
+    (changed(start=math.nan), "start must be a finite number, or a list of them; got nan$"),
+    (changed(selection={"name": "uniform", "size": -math.inf}), "size must be a whole number of at least 1; got -inf$"),
     (changed(record={"what": ["gap"]}), r"record.what must be one of .*; got 'gap'"),
     (changed(record={"what": ["weight_error"]}, selection={"name": "uniform", "size": 2}), "rates are not known"),
     (changed(problem={"name": "linear", "slopes": [1, 1, 1]}, record={"what": ["objective_gap"]}), "no known minimum"),
@@ -327,6 +331,46 @@ def test_whatever_is_wrong_is_one_sentence_before_anything_runs(content, says):
     with pytest.raises(InputError, match=says) as caught:
         preflight.check(parse(content))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("scales", "says"),
+    [
+        ("scale = 3", r"^scale\.NAME must be a table of what is different at that scale; got 3$"),
+        ("[scale]\nlaptop = 3", r"^scale\.laptop must be a table of what is different at that scale; got 3$"),
+        ("[[scale.laptop]]\nrounds = 3", r"^scale\.laptop must be a table"),
+        (
+            "[scale.laptop]\nround = 3",
+            r"^key of scale\.laptop must be one of .*\(did you mean rounds\?\); got 'round'$",
+        ),
+    ],
+)
+@pytest.mark.parametrize("scale", [None, "paper", "smoke", "laptop"])
+def test_tables_of_scales_are_checked_whether_asked_for_or_not(scales, says, scale, tmp_path):
+    file = tmp_path / "experiment.toml"
+    file.write_text(f"{FILE}\n{scales}\n")
+    with pytest.raises(InputError, match=says):
+        read(file, scale)
+
+
+def test_a_scale_changes_what_it_names(tmp_path):
+    file = tmp_path / "experiment.toml"
+    file.write_text(f"{FILE}\n[scale.smoke]\nrounds = 3\n[scale.laptop]\nrounds = 'x'\n")
+    assert [read(file, scale).rounds for scale in (None, "paper", "smoke")] == [20, 20, 3]
+    with pytest.raises(InputError, match="rounds must be a valid integer; got 'x'"):
+        read(file, "laptop")
+    with pytest.raises(InputError, match="scale must be one of laptop, smoke; got 'deep'"):
+        read(file, "deep")
+
+
+FILE = """
+kind = "simulate"
+rounds = 20
+replicates = 4
+problem = { name = "quadratic", curvature = [1, 2, 4] }
+process = { name = "bernoulli", p = 0.5 }
+algorithm = { name = "fedavg", local_lr = 0.05 }
+"""
 
 
 def test_a_selection_within_a_selection_has_one_spelling():

@@ -305,6 +305,9 @@ def test_a_store_that_cannot_be_written(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="store must be a folder that can be written"):
         stored.begin(tmp_path / "file", KEY, EXPERIMENT)
+    for use in (stored.runs, lambda store: stored.begin(store, KEY, {}), lambda store: stored.complete(store, KEY)):
+        with pytest.raises(InputError, match="store must be a folder for results; got ''"):
+            use("")
 
 
 @pytest.mark.parametrize(
