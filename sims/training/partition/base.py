@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from fltheory.errors import InputError, count
 
+MOST_CLASSES = 10**6
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
@@ -68,6 +69,8 @@ def checked(labels: npt.ArrayLike, n_clients: int) -> tuple[IntArray, int]:
     array = np.asarray(labels)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu" or array.min() < 0:
         raise InputError("labels", array, "whole numbers of at least 0, one a sample")
+    if array.max() >= MOST_CLASSES:
+        raise InputError("labels", int(array.max()), f"below {MOST_CLASSES:,}")
     n_clients = count("n_clients", n_clients)
     if n_clients > array.size:
         raise InputError("n_clients", n_clients, f"at most {array.size}, the number of samples")
