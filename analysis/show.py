@@ -60,7 +60,7 @@ def claim_as_text(claim: Claim, latex: bool = False) -> str:
     ]
     lines += ["", statement(claim)] if latex and statement(claim) else [] if latex else _statement_lines(claim, form)
     if claim.bound and claim.bound.order:
-        lines.append(_formula(f"printed as {claim.bound.order}"))
+        lines.append(_formula(f"{'printed as' if claim.origin == 'paper' else 'of order'} {claim.bound.order}"))
     letters = legend(told, form)
     if letters:
         lines += ["", "letters (and their code names)", *(_formula(line) for line in letters)]

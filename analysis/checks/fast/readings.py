@@ -12,6 +12,7 @@ from analysis.checks.certificates import chain, confirmed
 from analysis.checks.fast.coins import SPACE, sides
 from analysis.checks.fast.contraction import all_rounds_covered
 from analysis.checks.points import not_broken, witnessed
+from analysis.checks.tools import INDEPENDENT_NOISE, reading
 from analysis.domains import Real, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, right_side
@@ -79,6 +80,7 @@ def condition_of_one_with_bound_of_the_other(claim: Claim, depth: Depth) -> Evid
         without("step"),
     ],
 )
+@reading(INDEPENDENT_NOISE)
 def the_other_mixture(claim: Claim, depth: Depth) -> Evidence:
     """The chain: a round needs less than 15/2 where the bound has 8, and (1-q)/2 fits in between; a seeded search."""
     facts = all_rounds_covered(claim, 1 / (K * eta), spare=Rational(1, 2))

@@ -272,7 +272,7 @@ def scale_of_the_loss(claim: Claim, depth: Depth) -> Evidence:
     """mu = 500, L = 5000: the step is far beyond Theorem 4.11's and F grows; at L = 1 the corollary holds."""
     holding = [point for point in _unscaled(depth) if _fits(claim, point)]
     return fails_only_without(
-        losses_of_any_scale, claim, WILD, holding, "L = 1 (mu stands for mu/L, and the step lacks a factor L)",
+        losses_of_any_scale, claim, WILD, holding, "L = 1: mu stands for mu/L, and the step lacks a factor L",
         "For losses with a large L the printed step is far beyond Theorem 4.11's and the run diverges.",
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Any
 import sympy
 from sympy import sqrt
 
-from analysis.checks import CheckBook, Depth, mutate, plus, times, without
+from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without
 from analysis.checks.certificates import Fact, at_most, chain, identity, nonnegative, proved
 from analysis.checks.fedamd import runs
 from analysis.checks.fedamd.constant import LOCAL
@@ -113,7 +113,7 @@ def optimal_probability(claim: Claim, depth: Depth) -> Evidence:
     fedamd.cor49_repaired,
     mutants=[
         NO_GAP, times("bound", F(1, 100)), times("printed factor", F(9, 10)), *DROPPED, times("probability", F(13, 10)),
-        times("probability", F(7, 10)),
+        times("probability", F(7, 10)), put("bound", fedamd.sigma**2, fedamd.sigma**2 / 10),
     ],
 )  # fmt: skip
 @rests_on({"thinning": c >= 1, **LOCAL})
@@ -134,6 +134,10 @@ def covered_by_the_repaired_theorem(claim: Claim, depth: Depth) -> Evidence:
     facts = [
         identity("(c p)^A = 2/(A + 2)", power - 2 / (A + 2)),
         identity("the gap term is that of Theorem 4.8 at this p", rhs(claim).coeff(gap) * gap - of_gap),
+        identity(
+            "the noise term is that of Theorem 4.8 as repaired",
+            rhs(claim).subs(gap, 0) - rhs(fedamd.thm48_repaired).subs(gap, 0),
+        ),
         nonnegative(
             "(1 + A/2)(3/2) >= 1 + (A+1)/2, so (3/2)^A >= 1 + A/2", (1 + (1 + n) / 2) * 3 / 2 - (1 + (2 + n) / 2)
         ),
