@@ -9,9 +9,12 @@ import sys
 from collections import Counter
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from analysis.cli_data import data_app
+from analysis.cli_shared import BAD_INPUT, CLOSED_PIPE, DIFFERS, DONE, JsonFlag
 
 if TYPE_CHECKING:
     from analysis.checks import Depth as CheckDepth
@@ -25,12 +28,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-data_app = typer.Typer(help="Data sets that are loaded, never shipped.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 results_app = typer.Typer(help="Results of simulations: list, show, export, compare.", no_args_is_help=True)
 app.add_typer(results_app, name="results")
 
-DONE, DIFFERS, BAD_INPUT, CLOSED_PIPE = 0, 1, 2, 141
 FEW_CLAIMS = 10
 STALE_SHOWN = 5  # lines on claims that are not recorded as they are
 
@@ -59,9 +60,6 @@ class Backend(StrEnum):
 
     loky = "loky"
     dask = "dask"
-
-
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("list")
@@ -436,68 +434,6 @@ def figures(
     for name in names or known:
         for path in known[name](out):
             print(path)
-
-
-@data_app.command("list")
-def list_data(as_json: JsonFlag = False) -> None:
-    """List the data sets: where each comes from, and whether it is in the cache."""
-    from sims.data import cache_dir, describe
-
-    found = describe()
-    if as_json:
-        print(json.dumps(found, indent=1, ensure_ascii=False))
-        return
-    for entry in found:
-        print(f"{entry['name']:<15} {entry['state']:<11} {entry['source']}\n    {entry['about']} {entry['licence']}")
-    print(f"The cache is {cache_dir()}. digits come with scikit-learn; docs/data.md tells the rest.", file=sys.stderr)
-
-
-@data_app.command()
-def fetch(
-    name: Annotated[str, typer.Argument(help="Name of the data set, e.g. phone-activity.")],
-    file: Annotated[
-        list[Path] | None, typer.Option(help="IDX, .npz, CSV or LEAF JSON of yours; may be given several times.")
-    ] = None,
-    artefact: Annotated[Path | None, typer.Option(help="The published package, if it is there already.")] = None,
-    hold_out: Annotated[int | None, typer.Option(min=2, help="Every n-th sample tests, where no file does.")] = None,
-    shape: Annotated[str | None, typer.Option(help="Of an image, where files hold flat rows: 28,28,1.")] = None,
-    columns: Annotated[str | None, typer.Option(help="Names of a CSV file's columns: label,text.")] = None,
-    licence: Annotated[str | None, typer.Option(help="Terms of the files, kept beside them.")] = None,
-) -> None:
-    """Fetch a data set, check its SHA-256, convert it once and keep it in the cache; or take files for it."""
-    from fltheory.errors import InputError
-    from sims.data import add
-    from sims.data import fetch as fetch_data
-
-    given = {"hold_out": hold_out, "shape": shape, "columns": columns, "licence": licence}
-    options: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    if not file:
-        if options:
-            raise InputError("--file", None, f"given with {', '.join('--' + key.replace('_', '-') for key in options)}")
-        print(fetch_data(name, artefact=artefact))
-        return
-    if artefact is not None:
-        raise InputError("--artefact", str(artefact), "left out where --file is given")
-    if shape is not None:
-        if not all(part.isdecimal() for part in shape.split(",")):
-            raise InputError("--shape", shape, "height,width,channels, such as 28,28,1")
-        options["shape"] = tuple(int(part) for part in shape.split(","))
-    if columns is not None:
-        options["columns"] = columns.split(",")
-    print(add(name, file, **options))
-
-
-@data_app.command("verify")
-def verify_data_set(name: Annotated[str, typer.Argument(help="Name of the data set.")]) -> None:
-    """Hold a data set in the cache against its SHA-256; exit code 1 if it is damaged."""
-    from sims.data import manifest
-    from sims.data import verify as verify_data
-
-    if not verify_data(name):
-        print(f"{name} is damaged: run `fltheory data fetch {name}`")
-        raise typer.Exit(DIFFERS)
-    found = manifest(name)
-    print(f"{name} is what was fetched: {found['source']}, SHA-256 {found['sha256']}")
 
 
 def _given(**options: str | None) -> dict[str, str]:
