@@ -3,7 +3,7 @@
 A store is a folder. In STORE/KEY stand the manifest, `complete.json` or `partial.json`, and the data, a Parquet file
 named by the hash of its content. Everything is written under another name and renamed, the manifest last; a
 complete manifest counts whatever else is there. So two processes that write the same key at the same time leave one
-whole run, and a run that was killed is partial and says so.
+whole run, and a run that was killed is partial and says so. What a save replaces is removed after it.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ class Run:
     def data(self) -> pl.DataFrame:
         """One row for each algorithm, replicate and recorded round, one column a metric; empty if there is none.
 
+        Of a partial run that another process went on with meanwhile, they are what stands there now.
         Raises InputError if the file is missing or is not what the manifest says.
         """
         if self.sha256 is None:
@@ -65,6 +66,9 @@ class Run:
         try:
             frame = pl.read_parquet(file)
         except Exception as error:  # whatever a damaged file makes of the reader
+            now = _read(self.folder)
+            if self.status == PARTIAL and not file.exists() and now is not None and now.sha256 != self.sha256:
+                return now.data()
             reason = "is missing" if isinstance(error, FileNotFoundError) else f"is damaged: {_first_sentence(error)}"
             raise InputError("run", self.key[:12], f"one whose data can be read ({file.name} {reason})") from None
         if fault := _fault(frame):
@@ -96,6 +100,7 @@ def save(
 ) -> Run:
     """Keep the data of a run; `partial` says why they are not all of it, `remark` what else a reader must know."""
     folder = begin(store, key, experiment)
+    before = _partial_data(folder)
     digest = content_hash(data) if data.width else None
     if digest is not None:  # also over a file of that name, which may be damaged
         unfinished = folder / f"{digest}.{os.getpid()}.tmp"
@@ -103,11 +108,20 @@ def save(
         os.replace(unfinished, folder / f"{digest}.parquet")
     status = PARTIAL if partial else COMPLETE
     _write_manifest(folder, key, experiment, status, partial or remark, digest, data.height)
-    if not partial:
-        (folder / f"{PARTIAL}.json").unlink(missing_ok=True)
     run = _read(folder)
     assert run is not None
+    replaced = {before} if run.status == PARTIAL else {before, digest, _partial_data(folder)}
+    for name in replaced - {None, run.sha256}:
+        (folder / f"{name}.parquet").unlink(missing_ok=True)
+    if run.status == COMPLETE:
+        (folder / f"{PARTIAL}.json").unlink(missing_ok=True)
     return run
+
+
+def _partial_data(folder: Path) -> str | None:
+    """The hash of the data that a partial run of this folder has, beside a complete one or alone."""
+    run = _read(folder, (PARTIAL,))
+    return None if run is None else run.sha256
 
 
 def discard(run: Run) -> None:
@@ -237,9 +251,9 @@ def _write_manifest(
     os.replace(unfinished, folder / f"{status}.json")
 
 
-def _read(folder: Path, *, tell: bool = False) -> Run | None:
+def _read(folder: Path, kinds: tuple[str, ...] = (COMPLETE, PARTIAL), *, tell: bool = False) -> Run | None:
     """The run of a folder, None if it has no manifest that can be read; with `tell`, damaged ones are logged."""
-    for status in (COMPLETE, PARTIAL):
+    for status in kinds:
         file = folder / f"{status}.json"
         try:
             manifest = json.loads(file.read_text(encoding="utf-8"))

@@ -13,9 +13,12 @@ from analysis.cli import main
 from analysis.train_command import sweep_file, train_file
 from fltheory.errors import InputError
 from sims import store as stored
+from sims.experiment import read
 
 pytest.importorskip("torch", reason="needs the training extra")
 pytest.importorskip("sklearn", reason="needs the training extra")
+from sims.training.run import train
+
 pytestmark = pytest.mark.torch
 
 FILE = """
@@ -83,21 +86,31 @@ def test_sweep_marks_the_best_pair_and_finds_what_is_there(file):
     assert sorted(run.folder.stat().st_mtime_ns for run in stored.runs("s")) == before
 
 
-def test_a_run_that_is_killed_goes_on_with_the_same_bits(file):
-    """Killed after its first checkpoint, by the clock of its files."""
+def test_a_run_that_is_interrupted_and_killed_goes_on_with_the_same_bits(file):
+    """Ctrl-C in the second of four, kill -9 in the third, each after a checkpoint; nothing of it stays."""
+
+    def interrupt(name, *_):
+        if name == "1-0":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(read(file), store="killed", progress=interrupt)
+    (interrupted,) = stored.runs("killed")
+    assert interrupted.data()["algorithm"].unique().to_list() == ["fedavg"]
     script = "import sys; from analysis.cli import main; sys.argv[0] = 'fltheory'; main()"
     command = [sys.executable, "-c", script, "train", "e.toml", "--store", "killed"]
     running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     deadline = time.monotonic() + 120
-    while not list(file.parent.glob("killed/*/runs/*.checkpoint.npz")) and time.monotonic() < deadline:
+    while not list(file.parent.glob("killed/*/runs/0-1.checkpoint.npz")) and time.monotonic() < deadline:
         time.sleep(0.01)
     os.killpg(running.pid, signal.SIGKILL)
     running.wait()
-    (partial,) = stored.runs("killed")
-    assert partial.status == "partial"
+    assert stored.runs("killed") == [interrupted]
     train_file(file, changes={}, store="killed")
     train_file(file, changes={}, store="whole")
-    assert stored.runs("killed")[0].sha256 == stored.runs("whole")[0].sha256
+    (resumed,), (whole,) = stored.runs("killed"), stored.runs("whole")
+    assert resumed.sha256 == whole.sha256
+    assert {one.name for one in resumed.folder.iterdir()} == {"complete.json", f"{whole.sha256}.parquet"}
 
 
 def test_bad_options_are_one_sentence(file, capsys, monkeypatch):

@@ -74,6 +74,25 @@ def test_partial_runs_say_so_and_never_displace_a_complete_one(tmp_path):
     assert after.data().equals(frame())
 
 
+def test_nothing_of_a_partial_run_stays_beside_what_replaces_it(tmp_path):
+    for rows in (2, 4):
+        partial = stored.save(tmp_path, KEY, EXPERIMENT, frame(rows=rows), partial="interrupted")
+        assert {file.name for file in partial.folder.iterdir()} == {"partial.json", f"{partial.sha256}.parquet"}
+    whole = stored.save(tmp_path, KEY, EXPERIMENT, frame())
+    files_of_a_whole_run = {"complete.json", f"{whole.sha256}.parquet"}
+    assert {file.name for file in whole.folder.iterdir()} == files_of_a_whole_run
+    stored.save(tmp_path, KEY, EXPERIMENT, frame(rows=2), partial="a slower process")
+    assert {file.name for file in whole.folder.iterdir()} == files_of_a_whole_run
+    assert partial.data().equals(frame())  # by one who found the partial run before
+
+
+def test_all_rows_of_a_run_that_was_interrupted_at_its_end_are_those_of_the_whole(tmp_path):
+    partial = stored.save(tmp_path, KEY, EXPERIMENT, frame(), partial="interrupted")
+    whole = stored.save(tmp_path, KEY, EXPERIMENT, frame())
+    assert whole.sha256 == partial.sha256
+    assert whole.data().equals(frame())
+
+
 def test_damaged_data_are_refused_and_a_damaged_manifest_is_no_run(tmp_path, caplog):
     run = stored.save(tmp_path, KEY, EXPERIMENT, frame())
     file = run.folder / f"{run.sha256}.parquet"
@@ -144,8 +163,9 @@ def test_two_processes_that_write_one_key_leave_a_whole_run(tmp_path):
         writer.join()
         assert writer.exitcode == 0
     assert seen
-    assert stored.runs(tmp_path)[0].data().equals(frame())
-    assert not list(tmp_path.rglob("*.tmp"))
+    (run,) = stored.runs(tmp_path)
+    assert run.data().equals(frame())
+    assert sorted(file.name for file in run.folder.iterdir()) == sorted([f"{run.sha256}.parquet", "complete.json"])
 
 
 def test_runs_are_found_by_key_folder_and_values(tmp_path):
