@@ -29,8 +29,8 @@ from fltheory.participation import Bernoulli
 WHOLE, GOAL, TIMES, WARM_UP = 10_000, 144, 10, 3
 
 
-def simulation(engine: str, device: str, rounds: int, smoke: bool) -> Any:
-    """The run; the same numbers for both engines."""
+def simulation(engine: str, device: str, rounds: int, smoke: bool, short: str | None) -> Any:
+    """The run; the same numbers for both engines, its products in TF32 if `short` says so."""
     import torch
 
     from sims.algorithms.fedavg import Hyper, fedavg
@@ -45,7 +45,8 @@ def simulation(engine: str, device: str, rounds: int, smoke: bool) -> Any:
     targets = torch.randint(0, 10, (n_clients * samples,), generator=generator)
     parts = np.split(np.arange(n_clients * samples), n_clients)
     module = make("fedau-cifar10", seed=0, size=size)
-    task = Task(module, inputs, targets, parts, batch=BATCH, augmentation="crop-flip", engine=engine, device=device)
+    options: Any = {"batch": BATCH, "augmentation": "crop-flip", "engine": engine, "device": device, "short": short}
+    task = Task(module, inputs, targets, parts, **options)
     rates = np.random.default_rng(0).uniform(0.02, 0.18, n_clients) * (4 if smoke else 1)
     setup = Setup(task, fedavg, Hyper(0.05, 1, STEPS), Bernoulli(rates), FedAU(50))
     return Simulation(setup, task.start[None], rounds, np.random.default_rng(1))
@@ -79,13 +80,7 @@ def waits(made: Any) -> int:
     return sum("synchroniz" in str(one.message) for one in caught)
 
 
-def tf32(allowed: bool) -> None:
-    import torch
-
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allowed
-
-
-def measure(device: str, blocks: int, rounds: int, smoke: bool, whole: bool) -> None:
+def measure(device: str, blocks: int, rounds: int, smoke: bool, whole: bool, short: str | None) -> None:
     import torch
 
     cuda = torch.device(device).type == "cuda"
@@ -96,7 +91,7 @@ def measure(device: str, blocks: int, rounds: int, smoke: bool, whole: bool) -> 
         if cuda:
             torch.cuda.reset_peak_memory_stats()
             before = torch.cuda.memory_allocated()
-        made = runs[engine] = simulation(engine, device, total, smoke)
+        made = runs[engine] = simulation(engine, device, total, smoke, short)
         seconds(made, WARM_UP)
         used = (torch.cuda.max_memory_allocated() - before) / 2**30 if cuda else 0
         peak = f"peak {used:.2f} GiB, data included" if cuda else "peak not measured"
@@ -120,7 +115,7 @@ def measure(device: str, blocks: int, rounds: int, smoke: bool, whole: bool) -> 
         f"{float((x['vmap'] - x['sequential']).abs().max() / moved):.1e} of the largest change"
     )
     if whole:
-        run = simulation("vmap", device, WHOLE, smoke)
+        run = simulation("vmap", device, WHOLE, smoke, short)
         print(f"  vmap: {WHOLE} rounds took {seconds(run, WHOLE):.1f} s (goal {GOAL})")
 
 
@@ -146,9 +141,9 @@ def main() -> None:
     card = torch.cuda.get_device_name(device) if device.startswith("cuda") else "CPU"
     print(f"{card}, torch {torch.__version__}, load {os.getloadavg()[0]:.1f}; {blocks} blocks of {rounds} rounds")
     for allowed in (False, True):
-        tf32(allowed)
         print(f"TF32 {'on' if allowed else 'off'}:")
-        measure(device, blocks, rounds, options.smoke, options.whole and not options.smoke)
+        short = "tf32" if allowed and torch.device(device).type == "cuda" else None  # a CPU has none
+        measure(device, blocks, rounds, options.smoke, options.whole and not options.smoke, short)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Gradients of many clients' models at once: three engines that give the same numbers, at different speed.
 
 Models are rows of a matrix (S, d): parameters flattened in the order of `module.named_parameters()`. Losses are
-means over a client's batch. Randomness (dropout masks) comes with the batch, never from within.
+means over a client's batch. Randomness (dropout masks) comes with the batch, never from within. With `bf16` a module
+runs under torch's autocast, in bfloat16 where that is safe; losses, gradients and models stay in float32.
 
 sequential   client after client through autograd, the usual loop; for any module, and what the others are tested by
 layered      chains of linear layers and ReLUs, with the products of all clients written as one (`bmm`)
@@ -11,6 +12,7 @@ vmap         any module of torch.func, all clients in one program: for accelerat
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, Protocol
 
 import torch
@@ -45,8 +47,8 @@ class Sequential:
 
     name = "sequential"
 
-    def __init__(self, module: nn.Module) -> None:
-        self.module, self.layout = module, Layout(module)
+    def __init__(self, module: nn.Module, bf16: bool = False) -> None:
+        self.module, self.layout, self.bf16 = module, Layout(module), bf16
 
     def at_once(self, itemsize: int) -> int | None:
         return 1
@@ -72,7 +74,8 @@ class Sequential:
 
     def _slopes(self, parameters: dict[str, Tensor], batch: Batch, s: int) -> tuple[Tensor, ...]:
         inputs, targets, masks = batch
-        loss = loss_of(self.module, parameters, inputs[s], targets[s], tuple(mask[s] for mask in masks))
+        own = tuple(mask[s] for mask in masks)
+        loss = loss_of(self.module, parameters, inputs[s], targets[s], own, self.bf16)
         return torch.autograd.grad(loss, list(parameters.values()))
 
 
@@ -81,11 +84,11 @@ class Vmapped:
 
     name = "vmap"
 
-    def __init__(self, module: nn.Module) -> None:
+    def __init__(self, module: nn.Module, bf16: bool = False) -> None:
         layout = Layout(module)
 
         def loss(flat: Tensor, inputs: Tensor, targets: Tensor, masks: tuple[Tensor, ...]) -> Tensor:
-            return loss_of(module, layout.named(flat), inputs, targets, masks)
+            return loss_of(module, layout.named(flat), inputs, targets, masks, bf16)
 
         self._gradients: Callable[..., Tensor] = torch.func.vmap(torch.func.grad(loss))
 
@@ -108,7 +111,9 @@ class Layered:
 
     name = "layered"
 
-    def __init__(self, module: nn.Module) -> None:
+    def __init__(self, module: nn.Module, bf16: bool = False) -> None:
+        if bf16:
+            raise InputError("engine", self.name, "another one for bf16: this one writes its products out in float32")
         widths = layers_of(module)
         if widths is None:
             raise InputError("engine", self.name, "another one: this model is no chain of linear layers and ReLUs")
@@ -175,11 +180,18 @@ class Layout:
 
 
 def loss_of(
-    module: nn.Module, parameters: dict[str, Tensor], inputs: Tensor, targets: Tensor, masks: tuple[Tensor, ...] = ()
+    module: nn.Module,
+    parameters: dict[str, Tensor],
+    inputs: Tensor,
+    targets: Tensor,
+    masks: tuple[Tensor, ...] = (),
+    bf16: bool = False,
 ) -> Tensor:
-    """Mean cross-entropy of one model on one batch."""
+    """Mean cross-entropy of one model on one batch, the logits in bfloat16 if that is asked for."""
     more = {"masks": masks} if masks else {}
-    return cross_entropy(torch.func.functional_call(module, parameters, (inputs,), more), targets)
+    with torch.autocast(inputs.device.type, torch.bfloat16) if bf16 else nullcontext():
+        logits = torch.func.functional_call(module, parameters, (inputs,), more)
+    return cross_entropy(logits.float() if bf16 else logits, targets)
 
 
 def _step(parameters: Tensor, slope: Tensor, step_size: float, weight_decay: float) -> None:
@@ -189,20 +201,21 @@ def _step(parameters: Tensor, slope: Tensor, step_size: float, weight_decay: flo
     parameters.sub_(slope, alpha=step_size)
 
 
-ENGINES: dict[str, Callable[[nn.Module], Engine]] = {
+ENGINES: dict[str, Callable[[nn.Module, bool], Engine]] = {
     "layered": Layered,
     "sequential": Sequential,
     "vmap": Vmapped,
 }
 
 
-def make(name: str, module: nn.Module, device: torch.device) -> Engine:
+def make(name: str, module: nn.Module, device: torch.device, bf16: bool = False) -> Engine:
     """The engine of this name; "auto" is layered where the module allows it, else vmap on accelerators.
 
-    Raises InputError for an unknown name, and for an engine that cannot run the module.
+    Raises InputError for an unknown name, and for an engine that cannot run the module, or not in bf16.
     """
     if name == "auto":
-        name = "layered" if layers_of(module) else "sequential" if device.type == "cpu" else "vmap"
+        layered = layers_of(module) is not None and not bf16
+        name = "layered" if layered else "sequential" if device.type == "cpu" else "vmap"
     if name not in ENGINES:
         raise InputError("engine", name, one_of(name, ["auto", *ENGINES]))
-    return ENGINES[name](module)
+    return ENGINES[name](module, bf16)

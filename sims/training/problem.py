@@ -19,14 +19,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from fltheory.errors import InputError, count, one_of
+from fltheory.errors import InputError, count
 from fltheory.streams import stream
+from sims.training.precision import SHORT, kept_in, require_short
 
 if TYPE_CHECKING:
     from sims.data import LabelledData
     from sims.training.task import Task
-
-PRECISIONS = ("float32", "float64")
 
 
 def training(
@@ -40,7 +39,7 @@ def training(
     weight_decay: float = 0.0,
     train_samples: int | None = None,
     test_samples: int | None = None,
-    precision: Literal["float32", "float64"] = "float32",
+    precision: Literal["float32", "float64", "tf32", "bf16"] = "float32",
     engine: str = "auto",
     device: str = "cpu",
     data_hash: str | None = None,
@@ -52,6 +51,7 @@ def training(
     model           name of a model, or a table with its parameters; what the data determine need not be given
     partition       name of a scheme with its parameters, but for the seed; of the natural clients of the data all, or
                     n_groups drawn at random, of `least` samples or more
+    precision       of models, and of products in the clients' gradients (`sims.training.precision`)
     train_samples, test_samples   use so many, drawn without replacement; None for all
     data_hash       the hash that the data must have
     seed            of the partition, the model's first parameters, and the samples that are used; in an experiment
@@ -68,15 +68,14 @@ def training(
     from sims.training.partition import split
     from sims.training.task import Task, a_device
 
-    if precision not in PRECISIONS:
-        raise InputError("precision", precision, one_of(str(precision), PRECISIONS))
-    a_device(device)  # before anything heavy
+    kept, short = kept_in(precision), precision if precision in SHORT else None
+    require_short(short, a_device(device), getattr(torch, kept))  # before anything heavy
     seed = count("seed", seed or 0, least=0)
     name, options = _named("data", data)
     labelled = _load(name, options)
     if data_hash is not None and labelled.hash != data_hash:
         raise InputError(f"hash of {name}", labelled.hash, f"{data_hash}, that of the data which the experiment names")
-    arrays = _arrays(name, tuple(sorted(options.items())), precision, device)
+    arrays = _arrays(name, tuple(sorted(options.items())), kept, device)
     scheme, parameters = _named("partition", partition)
     there = {"train": np.arange(len(labelled.train_labels)), "test": np.arange(len(labelled.test_labels))}
     if scheme != "natural":
@@ -90,7 +89,7 @@ def training(
     groups = None if labelled.groups is None else np.asarray(labelled.groups)[chosen]
     parts = split(scheme, labels, groups=groups, **parameters)
     model_name, given = _named("model", model)
-    module = models.make(model_name, seed=seed, **_implied(model_name, given, labelled)).to(getattr(torch, precision))
+    module = models.make(model_name, seed=seed, **_implied(model_name, given, labelled)).to(getattr(torch, kept))
     return Task(
         module,
         _of(arrays["train_inputs"], chosen),
@@ -107,6 +106,7 @@ def training(
         weight_decay=weight_decay,
         engine=engine,
         device=device,
+        short=short,
     )
 
 
@@ -134,12 +134,12 @@ def _load(name: str, options: dict[str, Any]) -> LabelledData:
 
 
 @lru_cache(maxsize=2)
-def _arrays(name: str, options: tuple[tuple[str, Any], ...], precision: str, device: str) -> dict[str, Any]:
+def _arrays(name: str, options: tuple[tuple[str, Any], ...], dtype: str, device: str) -> dict[str, Any]:
     """The data as tensors on the device; images (n, C, H, W) normalised."""
     import torch
 
     labelled = loaded(name, **dict(options))
-    kind = getattr(torch, precision)
+    kind = getattr(torch, dtype)
     found: dict[str, Any] = {}
     for part in ("train", "test"):
         inputs = np.asarray(getattr(labelled, f"{part}_inputs"))

@@ -21,7 +21,7 @@ from fltheory.errors import InputError, count
 from sims.algorithms.arguments import not_negative
 from sims.algorithms.protocol import Cohort, Work
 from sims.problems.base import Constants, Draws
-from sims.training import augment, engines
+from sims.training import augment, engines, precision
 from sims.training.accepted import require_trainable
 from sims.training.models.layers import masks_from
 from sims.training.partition import Partition
@@ -79,6 +79,7 @@ class Task:
                    of a batch (per_image); colours need to know how images were normalised (mean, std)
     engine         "auto", or one of `sims.training.engines.ENGINES`
     device         of torch
+    short          products of the clients' gradients in "tf32" or "bf16" (`sims.training.precision`)
 
     Raises InputError for a module that cannot be trained here (`sims.training.accepted`), classes that are none, an
     empty client, and a device that is not there.
@@ -104,6 +105,7 @@ class Task:
         weight_decay: float = 0.0,
         engine: str = "auto",
         device: str = "cpu",
+        short: str | None = None,
     ) -> None:
         for (what, classes), of in ((("targets", targets), inputs), *([(("test", test[1]), test[0])] if test else [])):
             _require_classes(what, classes, len(of))
@@ -124,7 +126,9 @@ class Task:
         self._drops = bool(self._mask_shapes(1))
         not_negative(weight_decay=weight_decay)
         self.weight_decay = float(weight_decay)
-        self.engine = engines.make(engine, module, self.device)
+        precision.require_short(short, self.device, self.start.dtype)
+        self.short, self.engine = short, engines.make(engine, module, self.device, bf16=short == "bf16")
+        self._full = self.engine if short is None else engines.make(engine, module, self.device)
         at_once = self.engine.at_once(self.start.element_size())
         self.slots_at_once = at_once if self.device.type == "cpu" or engine == "sequential" else None
 
@@ -163,7 +167,8 @@ class Task:
         if draw is None:
             return self.gradient(y, clients)
         models = y.reshape(-1, self.dimension)
-        gradients = self.engine.gradients(models, *self._batch(draw.reshape(len(models), -1)))
+        with precision.products(self.device, self.short):
+            gradients = self.engine.gradients(models, *self._batch(draw.reshape(len(models), -1)))
         return self._regularised(gradients, models).reshape(y.shape)
 
     def descend(self, start: Tensor, clients: Tensor, draws: Tensor, step_size: Any) -> Tensor:
@@ -181,7 +186,8 @@ class Task:
             group = slice(first, first + at_once)
             models[group] = begin[group]
             for some in torch.split(draws[:, group], max(1, GATHERED // max(1, needed))):
-                self.engine.descend(models[group], self._batches(some), float(step_size), self.weight_decay)
+                with precision.products(self.device, self.short):
+                    self.engine.descend(models[group], self._batches(some), float(step_size), self.weight_decay)
         return models.reshape(start.shape)
 
     def gradient(self, y: Tensor, clients: Tensor) -> Tensor:
@@ -190,7 +196,8 @@ class Task:
         for s, client in enumerate(clients.reshape(-1).tolist()):
             own = torch.from_numpy(self.sampler.of(client)).to(self.device)
             for part in torch.split(own, AT_ONCE):
-                one = self.engine.gradients(models[s : s + 1], self.inputs[part][None], self.targets[part][None])
+                with precision.products(self.device):
+                    one = self._full.gradients(models[s : s + 1], self.inputs[part][None], self.targets[part][None])
                 result[s] += one[0] * (len(part) / len(own))
         return self._regularised(result, models).reshape(y.shape)
 
@@ -233,7 +240,7 @@ class Task:
         inputs, targets = data or (self.inputs, self.targets)
         parameters = self.layout.named(model)
         losses, right = [], []
-        with torch.no_grad():
+        with torch.no_grad(), precision.products(self.device):
             for some, classes in zip(torch.split(inputs, 2 * AT_ONCE), torch.split(targets, 2 * AT_ONCE), strict=True):
                 logits = torch.func.functional_call(self.module, parameters, (some,))
                 losses.append(torch.nn.functional.cross_entropy(logits, classes, reduction="none"))

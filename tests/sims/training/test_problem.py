@@ -66,7 +66,7 @@ def test_bad_parts_are_one_sentence():
         task({"name": "natural", "n_groups": 3, "least": 5})
     with pytest.raises(InputError, match="train_samples must be at most 11"):
         task({"name": "natural", "n_groups": 2, "least": 5}, train_samples=12)
-    with pytest.raises(InputError, match="precision must be one of float32, float64"):
+    with pytest.raises(InputError, match="precision must be one of bf16, float32, float64, tf32"):
         task("natural", precision="float16")
     with pytest.raises(InputError, match="partition must be a name"):
         task(7)
