@@ -211,8 +211,6 @@ def _selection_of(named: Named) -> selections.Selection:
     parameters = dict(named)
     if parameters.get("otherwise") is not None:
         parameters["otherwise"] = _selection_of(parameters["otherwise"])
-    if parameters.get("strength"):
-        raise InputError("selection.strength", parameters["strength"], "0: these problems have no accuracy to adapt to")
     selection: selections.Selection = _made("selection", SELECTIONS, parameters)
     return selection
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -33,6 +33,7 @@ class Moment:
     last           (R, N) the latest round before in which each client took part, -1 if there is none
     rates          (N,) exact participation rates, None where nobody knows them
     costs          what the rounds before have cost
+    memory         what the selection remembers, this round's choice included
     trace          all rounds before, where a metric needs them
     """
 
@@ -44,6 +45,7 @@ class Moment:
     last: npt.NDArray[np.int64]
     rates: FloatArray | None
     costs: Costs
+    memory: Mapping[str, Any] = field(default_factory=dict)
     trace: Trace | None = None
 
     @cached_property
@@ -101,6 +103,15 @@ def _rounds(now: Moment) -> npt.NDArray[np.int64]:
     return now.costs.participations
 
 
+def _snapshot_probability(now: Moment) -> FloatArray:
+    return np.broadcast_to(np.asarray(now.memory.get("probability", np.nan), dtype=np.float64), len(now.participated))
+
+
+def _arbitrary_share(now: Moment) -> FloatArray:
+    snapshots = np.asarray(now.memory.get("snapshots", 0), dtype=np.float64)
+    return np.broadcast_to(1 - snapshots / max(now.memory.get("round", 0), 1), len(now.participated))
+
+
 def _evaluated(name: str, about: str) -> Metric:
     def compute(now: Moment) -> Array:
         evaluation: Any = now.problem.evaluation  # type: ignore[attr-defined]
@@ -136,6 +147,14 @@ METRICS: Mapping[str, Metric] = {
     ),
     "largest_staleness": Metric(
         "largest number of rounds since a client last took part", lambda now: (now.round - now.last).max(axis=-1)
+    ),
+    "snapshot_probability": Metric(
+        "q of FAST: probability of a snapshot in the round, where a coin decides",
+        _snapshot_probability,
+        of_a_round=True,
+    ),
+    "arbitrary_share": Metric(
+        "FAST's ratio: share of the rounds so far, the recorded one included, that were no snapshots", _arbitrary_share
     ),
     "participations": Metric("clients that took part so far, over all rounds", lambda now: _rounds(now).sum(axis=-1)),
     "fewest_participations": Metric("rounds of the client that took part least", lambda now: _rounds(now).min(axis=-1)),

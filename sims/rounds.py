@@ -31,7 +31,7 @@ from sims.problems.local import local_update
 from sims.recorder import Moment, Record, on_host
 from sims.roles import Roles
 from sims.schedules import Schedule, constant
-from sims.selection import Selection, all_available
+from sims.selection import Selection, all_available, strength_of
 from sims.weighting import Rule
 
 BoolArray = npt.NDArray[np.bool_]
@@ -50,7 +50,8 @@ class Setup:
     roles       which part each client plays, for algorithms with roles (`sims.roles`)
     schedule    factor of local_lr in each round (`sims.schedules`)
 
-    Raises InputError for a process and a problem of different size, and a bad dropout.
+    Raises InputError for a process and a problem of different size, a bad dropout, a schedule without a local_lr, and
+    a selection that adapts to accuracies which the problem does not have.
     """
 
     problem: Problem
@@ -69,6 +70,8 @@ class Setup:
             raise InputError("dropout", self.dropout, "a probability in [0, 1)")
         if self.schedule is not constant() and not hasattr(self.hyper, "local_lr"):
             raise InputError("schedule", _name(self.schedule), f"constant, as {self.algorithm.name} has no local_lr")
+        if (strength := strength_of(self.selection)) and not hasattr(self.problem, "train_accuracy"):
+            raise InputError("selection.strength", strength, "0: this problem has no accuracy to adapt to")
 
     @cached_property
     def rates(self) -> npt.NDArray[np.float64] | None:
@@ -186,6 +189,9 @@ class Simulation:
         """Who takes part in this round, with weights and roles; and as a mask (R, N)."""
         setup, streams = self.setup, self.streams
         available = self._availability.available(self.round)
+        if self.round and strength_of(setup.selection):
+            accuracy = setup.problem.train_accuracy(self.state.linear["x"])  # type: ignore[attr-defined]
+            self._memory = self._memory | {"accuracy": accuracy}
         cohort, self._memory = setup.selection(available, self.state, self._memory, streams["selection"])
         clients, valid = cohort.clients, cohort.valid
         if setup.dropout:
@@ -209,7 +215,17 @@ class Simulation:
     def _moment(self, participated: BoolArray) -> Moment:
         setup = self.setup
         weights = self._weights.weights(participated) if self._weights else None
-        return Moment(setup.problem, self.round, self.state, participated, weights, self._last, setup.rates, self.costs)
+        return Moment(
+            setup.problem,
+            self.round,
+            self.state,
+            participated,
+            weights,
+            self._last,
+            setup.rates,
+            self.costs,
+            self._memory,
+        )
 
     def _take(self, participated: BoolArray) -> None:
         """Record the moment. Raises Diverged, after it is kept, if a metric is infinite, or NaN where it exists."""

@@ -7,7 +7,7 @@ The clock of a round is availability, then selection, then dropout. A selection 
     available   bool (..., N): who could take part; leading axes are replicates
     state       the algorithm's state before the round
     memory      what the selection itself remembers, name -> array; {} before the first round. It belongs into a
-                checkpoint. The loop may add "accuracy" (...,) to it for a snapshot that adapts.
+                checkpoint. The loop adds "accuracy" (...,) to it after every round for a snapshot that adapts.
     rng         generator for this round; None will do if nothing is drawn
 
 and the functions below make one from its settings. Clients stand in a cohort in increasing order, whatever chose
@@ -90,10 +90,12 @@ def snapshot(
     strength      lambda of the adaptive form: the probability is where it starts, and `adapted` moves it by the
                   accuracies that the loop puts into memory["accuracy"] after a round
 
-    Memory tells in "snapshot" (...,) which replicates just took one. `otherwise` draws first and the coin last, so
-    that with probability 0 its cohorts are those it would ask alone, given the same generator in each round.
+    Memory tells in "snapshot" (...,) which replicates just took one, and in "snapshots" how many they took in
+    "round" rounds. `otherwise` draws first and the coin last, so that with probability 0 its cohorts are those it
+    would ask alone, given the same generator in each round.
 
-    Source: FAST, Algorithms 1 and 2. Raises InputError unless exactly one of interval and probability is given.
+    Source: FAST, Algorithms 1 and 2. Raises InputError unless exactly one of interval and probability is given, and
+    for what has no meaning: a strength beside an interval, snapshots within snapshots.
     """
     if (interval is None) == (probability is None):
         raise InputError("interval and probability", (interval, probability), "one of them and not both")
@@ -102,6 +104,10 @@ def snapshot(
     elif not probabilities(COIN, probability, zero=True).size:
         raise InputError(COIN, probability, "a number in [0, 1], or one for each replicate")
     not_negative(strength=strength)
+    if strength and interval is not None:
+        raise InputError("strength", strength, "0 with an interval: it is the probability that adapts")
+    if getattr(otherwise, "func", None) is _snapshot:
+        raise InputError("otherwise", "snapshot", "a selection without snapshots")
     size = count("size", size)
     return partial(
         _snapshot, size=size, otherwise=otherwise, interval=interval, probability=probability, strength=strength
@@ -120,6 +126,11 @@ def adapted(probability: Any, before: Any, accuracy: Any, strength: Any) -> Any:
     0.05
     """
     return np.minimum(1, np.maximum(0, probability + strength * (before - accuracy)))
+
+
+def strength_of(selection: Selection) -> Any:
+    """How strongly a selection adapts to accuracies: the strength of a snapshot, 0 for all others."""
+    return getattr(selection, "keywords", {}).get("strength", 0)
 
 
 def _all_available(
@@ -201,7 +212,8 @@ def _snapshot(
             memory = memory | {"accuracy_before": memory["accuracy"]}
         taken = _drawn(rng, replicates) < now
         memory = memory | {"probability": now}
-    return _either(taken, uniformly, arbitrary), memory | {"snapshot": taken}
+    memory = memory | {"snapshot": taken, "snapshots": memory.get("snapshots", 0) + taken}
+    return _either(taken, uniformly, arbitrary), memory
 
 
 def _for_each(replicates: tuple[int, ...], probability: Any) -> np.ndarray:

@@ -218,6 +218,10 @@ class Task:
             self.seconds_evaluating += time.perf_counter() - began
         return self._evaluated[1]
 
+    def train_accuracy(self, x: Tensor) -> npt.NDArray[np.float64]:
+        """Share of all training samples whose class is right, for models (R, d): (R,)."""
+        return np.array([self.losses(model)[1].cpu().numpy()[self.sampler.order].mean() for model in x])
+
     def _evaluation(self, model: Tensor) -> Evaluation:
         losses, right = (values.cpu().numpy() for values in self.losses(model))
         order, owner, sizes = self.sampler.order, self.sampler.owner, self.sampler.sizes

@@ -379,7 +379,8 @@ def test_a_selection_within_a_selection_has_one_spelling():
     twice = snapshot({"name": "snapshot", "size": 1, "interval": 3, "otherwise": "all_available"})
     inner = json.loads(parse(twice).canonical)["algorithm"][0]["selection"]["otherwise"]
     assert (inner["name"], inner["otherwise"]) == ("snapshot", {"name": "all_available"})
-    preflight.check(parse(twice))
+    with pytest.raises(InputError, match="otherwise must be a selection without snapshots"):
+        preflight.check(parse(twice))
 
 
 def test_a_step_that_may_be_too_large_is_doubted_and_not_refused(caplog):

@@ -236,6 +236,11 @@ EVERYBODY = np.ones(3, dtype=bool)
             lambda: snapshot(1, always(0), probability=0.5, strength=math.nan),
             "strength must be a finite number of at least 0",
         ),
+        (lambda: snapshot(1, always(0), interval=2, strength=1), "strength must be 0 with an interval"),
+        (
+            lambda: snapshot(1, snapshot(1, always(0), interval=2), interval=3),
+            "otherwise must be a selection without snapshots",
+        ),
         (lambda: snapshot(0, always(0), probability=0.5), "size must be a whole number of at least 1"),
         (lambda: uniform(4)(EVERYBODY, NOTHING, {}, generator(0)), "size must be at most the number of clients, 3"),
         (lambda: uniform(2)(EVERYBODY, NOTHING, {}, None), "rng must be a numpy generator"),

@@ -15,11 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from fltheory.participation import Bernoulli
 from sims.algorithms import fedavg
 from sims.arrays import as_exact
 from sims.problems.base import Draws
 from sims.problems.local import local_update
+from sims.problems.quadratic import DiagonalQuadratic
+from sims.recorder import Record
+from sims.rounds import Setup, Simulation
 from sims.selection import adapted, all_available, always, snapshot, uniform
+from sims.weighting import AverageParticipating
 from tests.sims.algorithms.scenario_one import Quadratic
 from tests.sims.test_selection import NOTHING, asked, cohorts, generator, masks
 
@@ -83,6 +88,53 @@ def test_adaptive_snapshots_follow_the_loss_since_the_best(accuracies: list[F], 
 def test_the_probability_stays_within_bounds() -> None:
     assert adapted(F(1, 2), 1, 0, 7) == 1
     assert adapted(F(1, 2), 0, 1, 7) == 0
+
+
+def test_the_loop_feeds_the_accuracy_after_every_round_and_the_metrics_follow() -> None:
+    """A problem whose accuracy falls from 0.9 by 0.1 a round: q is 0, then lambda x (best so far - the last)."""
+
+    class Forgetting(DiagonalQuadratic):
+        seen = 0
+
+        def train_accuracy(self, x: np.ndarray) -> np.ndarray:
+            self.seen += 1
+            return np.full(len(x), 1 - 0.1 * self.seen)
+
+    def run(until: int | None = None) -> Simulation:
+        problem = Forgetting([1.0, 1.0], [0.0, 2.0])
+        select = snapshot(1, always(0), probability=0, strength=2)
+        setup = Setup(problem, fedavg.fedavg, fedavg.Hyper(0.1), Bernoulli([1, 1]), AverageParticipating(), select)
+        record = Record(("snapshot_probability", "arbitrary_share"), 1, 12)
+        simulation = Simulation(setup, np.zeros((3, 1)), 12, generator(1), record)
+        simulation.advance(until)
+        return simulation
+
+    whole = run()
+    arrays = whole.record.arrays()
+    probability, share = arrays["snapshot_probability"], arrays["arbitrary_share"]
+    expected = [0, 0, 0.2, 0.4, 0.6, 0.8, 1, 1, 1, 1, 1, 1, np.nan]
+    np.testing.assert_allclose(probability, np.tile(expected, (3, 1)), atol=1e-12)
+    assert whole.setup.problem.seen == 11
+    snapshots = np.rint((1 - share) * [*range(1, 13), 12])
+    assert (np.diff(snapshots[:, 5:12], axis=1) == 1).all()  # q = 1: one a round
+    assert (snapshots[:, 1] == 0).all()
+    assert (share[:, 12] == share[:, 11]).all()
+    cut, rest = run(5), run(0)
+    rest.setup.problem.seen = cut.setup.problem.seen
+    rest.load_state_dict(cut.state_dict())
+    rest.advance()
+    for name, values in rest.record.arrays().items():
+        assert np.array_equal(values, arrays[name], equal_nan=True)
+
+
+def test_rounds_without_snapshots_are_all_arbitrary() -> None:
+    setup = Setup(
+        DiagonalQuadratic([1.0], [0.0]), fedavg.fedavg, fedavg.Hyper(0.1), Bernoulli([1]), AverageParticipating()
+    )
+    record = Record(("snapshot_probability", "arbitrary_share"), 1, 2)
+    Simulation(setup, np.zeros((1, 1)), 2, generator(1), record).advance()
+    assert (record.arrays()["arbitrary_share"] == 1).all()
+    assert np.isnan(record.arrays()["snapshot_probability"]).all()
 
 
 def fast(x0: F, local_lr: F, rounds: int, interval: int) -> list[F]:

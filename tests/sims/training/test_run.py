@@ -141,6 +141,39 @@ def test_a_run_that_diverges_is_kept_and_the_others_go_on(tmp_path):
     assert data.filter(data["algorithm"] == "fedavg").height < 8
 
 
+def test_adaptive_snapshots_follow_the_training_accuracy(tmp_path):
+    """FAST's Algorithm 2 with lambda = 5, by hand from the recorded accuracies; and killed, it goes on."""
+    adaptive = {"name": "snapshot", "size": 2, "probability": 0, "strength": 5, "otherwise": "all_available"}
+    content = CONTENT | {"rounds": 10, "replicates": 1, "selection": adaptive}
+    content["algorithm"] = [{"name": "fedavg", "local_lr": 1.0, "local_steps": 3}]
+    content["record"] = {"what": ["train_accuracy", "snapshot_probability", "arbitrary_share"], "every": 1}
+    experiment = parse(content)
+    run = train(experiment, store=tmp_path)
+    accuracy, found = (run.data()[name].to_list() for name in ("train_accuracy", "snapshot_probability"))
+    probability, before, expected = 0, 0, [0]
+    for after in accuracy[1:10]:
+        probability = min(1, max(0, probability + 5 * (before - after)))
+        before = after
+        expected.append(probability)
+    assert found[:10] == pytest.approx(expected)
+    assert max(expected) > 0
+    folder = tmp_path / "killed"
+    folder.mkdir()
+
+    class Killed(BaseException):
+        pass
+
+    def kill(_, done, __):
+        if done == 6:
+            raise Killed
+
+    with pytest.raises(Killed):
+        One(experiment.canonical, 0, 0)(folder, 3, kill)
+    again = One(experiment.canonical, 0, 0)(folder, 3)
+    assert again["snapshot_probability"][0, :10].tolist() == found[:10]
+    assert again["arbitrary_share"][0].tolist() == run.data()["arbitrary_share"].to_list()
+
+
 def test_scales_change_a_file(tmp_path):
     file = tmp_path / "e.toml"
     file.write_text(
