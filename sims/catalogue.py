@@ -26,6 +26,7 @@ from sims.roles import ROLES, Roles
 from sims.rounds import Setup, require_clients
 from sims.schedules import SCHEDULES
 from sims.training import partition
+from sims.training.outline import outline
 from sims.training.problem import hash_of
 from sims.weighting import RULES
 
@@ -72,7 +73,7 @@ def with_defaults(experiment: Mapping[str, Any], weighting: Named) -> dict[str, 
     filled["problem"] = _filled("problem", problems, experiment["problem"])
     if filled["problem"]["name"] == TRAINING:
         filled["problem"]["data_hash"] = filled["problem"]["data_hash"] or hash_of(filled["problem"]["data"])
-    n_clients = _problem_of(filled, 0).n_clients
+    n_clients = _problem_of(filled, 0, outlined=True).n_clients
     filled["process"] = _filled("process", _processes(), experiment["process"], implied=frozenset({"n_clients"}))
     if "n_clients" not in experiment["process"]:  # it is that of the problem, whatever a constructor's default is
         filled["process"].pop("n_clients", None)
@@ -109,15 +110,17 @@ def label_of(experiment: Mapping[str, Any], contestant: Named) -> str:
     return str(contestant["label"]) if len(experiment["algorithm"]) > 1 else ""
 
 
-def setup_of(experiment: Mapping[str, Any], index: int, replicate: int = 0) -> Setup:
+def setup_of(experiment: Mapping[str, Any], index: int, replicate: int = 0, *, outlined: bool = False) -> Setup:
     """What the algorithm of this index runs in; only training differs from replicate to replicate.
+
+    outlined   of training only the outline (`sims.training.outline`), before data are read and a model is made
 
     Raises InputError for whatever does not fit together.
     """
     experiment = with_infinity(experiment)
-    problem, contestant = _problem_of(experiment, replicate), experiment["algorithm"][index]
+    problem, contestant = _problem_of(experiment, replicate, outlined), experiment["algorithm"][index]
     with building(f"problem {experiment['problem']['name']}", experiment["problem"]):
-        _ = problem.constants  # of numbers that are too large, they overflow
+        _ = getattr(problem, "constants", None)  # of numbers that are too large, they overflow
     process = _process_of(experiment["process"], problem, _seed(experiment, replicate))
     with about(label_of(experiment, contestant)):
         return _setup(problem, process, contestant, experiment["dropout"])
@@ -179,11 +182,11 @@ def _is_named(value: Any) -> bool:
     return isinstance(value, Mapping) and "name" in value
 
 
-def _problem_of(experiment: Mapping[str, Any], replicate: int) -> Any:
+def _problem_of(experiment: Mapping[str, Any], replicate: int, outlined: bool = False) -> Any:
     named = experiment["problem"]
     if named["name"] == TRAINING:
         seed = named["seed"] if named["seed"] is not None else _seed(experiment, replicate)
-        return _task(json.dumps({**named, "seed": seed}, sort_keys=True))
+        return (_outline if outlined else _task)(json.dumps({**named, "seed": seed}, sort_keys=True))
     with building(f"problem {named['name']}", named):
         return make(**_spread(named))
 
@@ -193,6 +196,13 @@ def _task(canonical: str) -> Any:
     named = json.loads(canonical)
     with building(f"problem {named['name']}", named):
         return make(**named)
+
+
+@lru_cache(maxsize=1)
+def _outline(canonical: str) -> Any:
+    named = json.loads(canonical)
+    with building(f"problem {named.pop('name')}", named):
+        return outline(**named)
 
 
 def _spread(named: Named) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 from fltheory.errors import InputError
 from sims.rounds import Setup
@@ -35,15 +36,16 @@ class Memory:
 
 
 def estimate_memory(setup: Setup, cohort_size: int) -> Memory:
-    """The memory of a training run in which `cohort_size` clients take part in a round."""
-    task, algorithm = setup.problem, setup.algorithm
-    inputs, targets, start = task.inputs, task.targets, task.start  # type: ignore[attr-defined]
-    vector = start.element_size() * task.dimension
-    test = task.test or ()  # type: ignore[attr-defined]
+    """The memory of a training run in which `cohort_size` clients take part in a round.
+
+    The problem of the setup is a task or the outline of one (`sims.training.outline`).
+    """
+    task: Any = setup.problem
+    algorithm, vector = setup.algorithm, task.itemsize * task.dimension
     vectors = algorithm.server_vectors(task.n_clients) + algorithm.client_vectors * task.n_clients
-    at_once = min(getattr(task, "slots_at_once", None) or cohort_size, cohort_size)
+    at_once = min(task.slots_at_once or cohort_size, cohort_size)
     return Memory(
-        data=sum(tensor.nbytes for tensor in (inputs, targets, *test)),
+        data=task.data_bytes,
         server=KEPT_TWICE * vectors * vector,
         cohort=(cohort_size + WORKING_COPIES * at_once) * vector,
     )

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,9 +22,12 @@ import numpy.typing as npt
 
 from fltheory.errors import InputError, count
 from fltheory.streams import stream
+from sims.training.partition import Partition, split
 from sims.training.precision import SHORT, kept_in, require_short
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from sims.data import LabelledData
     from sims.training.task import Task
 
@@ -64,39 +68,22 @@ def training(
         import torch
     except ImportError:
         raise InputError("problem", "training", "asked for with torch installed (the extra `training`)") from None
-    from sims.training import models
-    from sims.training.partition import split
     from sims.training.task import Task, a_device
 
     kept, short = kept_in(precision), precision if precision in SHORT else None
     require_short(short, a_device(device), getattr(torch, kept))  # before anything heavy
     seed = count("seed", seed or 0, least=0)
+    shared = divided(data, partition, train_samples, test_samples, data_hash, seed)
     name, options = _named("data", data)
-    labelled = _load(name, options)
-    if data_hash is not None and labelled.hash != data_hash:
-        raise InputError(f"hash of {name}", labelled.hash, f"{data_hash}, that of the data which the experiment names")
     arrays = _arrays(name, tuple(sorted(options.items())), kept, device)
-    scheme, parameters = _named("partition", partition)
-    there = {"train": np.arange(len(labelled.train_labels)), "test": np.arange(len(labelled.test_labels))}
-    if scheme != "natural":
-        parameters = {"seed": seed, **parameters}
-    elif "n_groups" in parameters:
-        drawn = {name: parameters.pop(name) for name in ("n_groups", "least") if name in parameters}
-        there = _of_groups(labelled, labelled.only_groups(seed=seed, **drawn).group_names)
-    chosen = _chosen("train_samples", train_samples, there["train"], seed)
-    tested = _chosen("test_samples", test_samples, there["test"], seed)
-    labels = np.asarray(labelled.train_labels)[chosen]
-    groups = None if labelled.groups is None else np.asarray(labelled.groups)[chosen]
-    parts = split(scheme, labels, groups=groups, **parameters)
-    model_name, given = _named("model", model)
-    module = models.make(model_name, seed=seed, **_implied(model_name, given, labelled)).to(getattr(torch, kept))
+    module = module_of(model, shared.labelled, seed).to(getattr(torch, kept))
     return Task(
         module,
-        _of(arrays["train_inputs"], chosen),
-        _of(arrays["train_labels"], chosen),
-        parts.clients,
-        test=(_of(arrays["test_inputs"], tested), _of(arrays["test_labels"], tested)),
-        partition=parts,
+        _of(arrays["train_inputs"], shared.train),
+        _of(arrays["train_labels"], shared.train),
+        shared.partition.clients,
+        test=(_of(arrays["test_inputs"], shared.test), _of(arrays["test_labels"], shared.test)),
+        partition=shared.partition,
         batch=batch,
         replacement=replacement,
         augmentation=augmentation,
@@ -108,6 +95,46 @@ def training(
         device=device,
         short=short,
     )
+
+
+@dataclass(frozen=True)
+class Divided:
+    """A data set, the numbers of its samples that are used, in order, and who holds which of those for training."""
+
+    labelled: LabelledData
+    train: npt.NDArray[np.int64]
+    test: npt.NDArray[np.int64]
+    partition: Partition
+
+
+def divided(
+    data: Any, scheme: Any, train_samples: int | None, test_samples: int | None, data_hash: str | None, seed: int
+) -> Divided:
+    """Who holds what, of the labels alone: no sample is read. Raises InputError as `training` does."""
+    name, options = _named("data", data)
+    labelled = _load(name, options)
+    if data_hash is not None and labelled.hash != data_hash:
+        raise InputError(f"hash of {name}", labelled.hash, f"{data_hash}, that of the data which the experiment names")
+    named, parameters = _named("partition", scheme)
+    there = {"train": np.arange(len(labelled.train_labels)), "test": np.arange(len(labelled.test_labels))}
+    if named != "natural":
+        parameters = {"seed": seed, **parameters}
+    elif "n_groups" in parameters:
+        drawn = {key: parameters.pop(key) for key in ("n_groups", "least") if key in parameters}
+        there = _of_groups(labelled, labelled.only_groups(seed=seed, **drawn).group_names)
+    chosen = _chosen("train_samples", train_samples, there["train"], seed)
+    tested = _chosen("test_samples", test_samples, there["test"], seed)
+    labels = np.asarray(labelled.train_labels)[chosen]
+    groups = None if labelled.groups is None else np.asarray(labelled.groups)[chosen]
+    return Divided(labelled, chosen, tested, split(named, labels, groups=groups, **parameters))
+
+
+def module_of(model: Any, labelled: LabelledData, seed: int) -> nn.Module:
+    """The model of this name, or of a table with its parameters; what the data determine need not be given."""
+    from sims.training import models
+
+    name, given = _named("model", model)
+    return models.make(name, seed=seed, **_implied(name, given, labelled))
 
 
 @lru_cache(maxsize=4)

@@ -119,7 +119,7 @@ def train(
     if resume and (run := stored.complete(store, experiment.key)) and is_sound(run):
         return run
     for index, contestant in enumerate(about["algorithm"]):
-        memory = require_memory(setup_of(about, index), label_of(about, contestant))
+        memory = require_memory(setup_of(about, index, outlined=True), label_of(about, contestant))
         log.info("%s needs about %s", contestant["label"], memory)
     preflight.check(experiment)
     folder = stored.begin(store, experiment.key, about).absolute() / "runs"

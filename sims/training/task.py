@@ -129,13 +129,23 @@ class Task:
         precision.require_short(short, self.device, self.start.dtype)
         self.short, self.engine = short, engines.make(engine, module, self.device, bf16=short == "bf16")
         self._full = self.engine if short is None else engines.make(engine, module, self.device)
-        at_once = self.engine.at_once(self.start.element_size())
+        at_once = self.engine.at_once(self.itemsize)
         self.slots_at_once = at_once if self.device.type == "cpu" or engine == "sequential" else None
 
     @property
     def samples(self) -> tuple[int, npt.NDArray[np.int64]]:
         """Samples of a stochastic gradient, and of the exact gradient of each client."""
         return self.sampler.batch, self.sampler.sizes
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of a parameter."""
+        return self.start.element_size()
+
+    @property
+    def data_bytes(self) -> int:
+        """Bytes of all samples, on the device."""
+        return sum(tensor.nbytes for tensor in (self.inputs, self.targets, *(self.test or ())))
 
     @cached_property
     def start(self) -> Tensor:

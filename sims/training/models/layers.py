@@ -196,7 +196,8 @@ class FrozenVectors(nn.Module):
             table = table.detach().clone() if table.is_floating_point() else table.to(torch.get_default_dtype())
         except (TypeError, ValueError, RuntimeError):
             raise InputError("vectors", type(vectors).__name__, "an array (tokens, d) of numbers") from None
-        if table.ndim != 2 or 0 in table.shape or not bool(torch.isfinite(table).all()):
+        finite = table.is_meta or bool(torch.isfinite(table).all())
+        if table.ndim != 2 or 0 in table.shape or not finite:
             raise InputError("vectors", tuple(table.shape), "an array (tokens, d) of finite numbers")
         self.table = table.to(torch.get_default_dtype())
 

@@ -1,0 +1,96 @@
+"""A task before anything of it is made: how many clients and parameters it has, and what its data take.
+
+Labels alone are read, and the model is made on torch's device "meta", where parameters have shapes and no memory. So
+what does not fit is refused before data are read and a model is made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fltheory.errors import InputError, count
+from sims.training.partition import Partition
+from sims.training.precision import SHORT, kept_in, require_short
+from sims.training.problem import Divided, divided, module_of
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+LABEL = 8  # bytes of a class, and of a token
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What a `sims.training.task.Task` of the same parts will have, under the same names."""
+
+    n_clients: int
+    dimension: int
+    itemsize: int
+    data_bytes: int
+    slots_at_once: int | None
+    device: torch.device
+    partition: Partition
+
+
+def outline(
+    data: Any,
+    model: Any,
+    partition: Any,
+    train_samples: int | None = None,
+    test_samples: int | None = None,
+    precision: str = "float32",
+    engine: str = "auto",
+    device: str = "cpu",
+    data_hash: str | None = None,
+    seed: int | None = None,
+    **_: Any,
+) -> Outline:
+    """The outline of a `sims.training.problem.training` of these arguments. Raises InputError as that does."""
+    import torch
+
+    from sims.training import engines
+    from sims.training.task import a_device
+
+    dtype, short = getattr(torch, kept_in(precision)), precision if precision in SHORT else None
+    there = a_device(device)
+    require_short(short, there, dtype)
+    shared = divided(data, partition, train_samples, test_samples, data_hash, count("seed", seed or 0, least=0))
+    module = _without_memory(model, shared, seed or 0)
+    made = engines.make(engine, module, there, bf16=short == "bf16")
+    return Outline(
+        n_clients=len(shared.partition.clients),
+        dimension=sum(parameter.numel() for parameter in module.parameters()),
+        itemsize=dtype.itemsize,
+        data_bytes=_bytes(shared, dtype.itemsize),
+        slots_at_once=made.at_once(dtype.itemsize) if there.type == "cpu" or engine == "sequential" else None,
+        device=there,
+        partition=shared.partition,
+    )
+
+
+def _without_memory(model: Any, shared: Divided, seed: int) -> nn.Module:
+    """The model on the device "meta"; if its factory looks at numbers, which are not there, as it will be."""
+    import torch
+
+    try:
+        with torch.device("meta"):
+            return module_of(model, shared.labelled, seed)
+    except InputError:
+        raise
+    except Exception:  # whatever a factory makes of numbers that are not there
+        return module_of(model, shared.labelled, seed)
+
+
+def _bytes(shared: Divided, itemsize: int) -> int:
+    """Bytes of all samples, and of copies of those that are used where these are not all."""
+    total = 0
+    for part, used in (("train", shared.train), ("test", shared.test)):
+        inputs = np.asarray(getattr(shared.labelled, f"{part}_inputs"))
+        tokens = inputs.ndim != 4 and inputs.dtype.kind in "iu"
+        each = inputs[:1].size * (LABEL if tokens else itemsize) + LABEL
+        total += each * (len(inputs) + (len(used) if len(used) < len(inputs) else 0))
+    return total
