@@ -15,7 +15,7 @@ from analysis.checks.tools import SLACK
 from analysis.domains import Domain, Real, Whole
 from analysis.trials import Point, Sides, right_side, root
 from fltheory.ledger import Claim
-from fltheory.papers.fedlaavg import by_rounds, iterations
+from fltheory.papers.fedlaavg import by_rounds, iterations, sharper
 
 checks = CheckBook()
 
@@ -73,6 +73,7 @@ def seldom_trial(claim: Claim, *, late: bool = False) -> Any:
 theorem_3, eq33, eq33_repaired, eq52, theorem_4_repaired = map(
     seldom_trial, (iterations.thm3, iterations.eq33, iterations.eq33_repaired, by_rounds.eq52, by_rounds.thm4_repaired)
 )
+theorem_3_improved = seldom_trial(sharper.thm3_improved)
 theorem_3_repaired = seldom_trial(iterations.thm3_repaired, late=True)
 
 # Both have gamma L T = 1. In the first the noise term decides (I = 0), in the second the one with I (G^2 + sigma^2).

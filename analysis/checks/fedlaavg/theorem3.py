@@ -8,7 +8,7 @@ from fractions import Fraction as F
 from typing import Any
 
 import sympy
-from sympy import Max, Min, Rational, Symbol, sqrt
+from sympy import Rational, Symbol, sqrt
 
 from analysis.checks import CheckBook, Depth, mutate, plus, put, summands, times, without, without_term
 from analysis.checks.fedlaavg import model, seldom
@@ -62,7 +62,7 @@ def mean_gradient(clients: model.Clients, paths: list[model.Trace], iterations: 
 
 
 thm3_runs, eq33_runs = average_trial(paper.thm3), average_trial(paper.eq33)
-short_runs, late_runs = average_trial(paper.eq33_repaired), average_trial(paper.thm3_repaired, late=True)
+late_runs = average_trial(paper.thm3_repaired, late=True)
 
 
 @checks.trial(paper.thm3_full, {name: SPACE[name] for name in SPACE if name not in ("cohort_size", "window", "wish")})
@@ -116,32 +116,6 @@ def from_31_and_32(claim: Claim, depth: Depth) -> Evidence:
         return found
     given = together(tally_of(eq33_runs, claim, grid(depth)), tally_of(seldom.eq33, claim, seldom.LONG))
     return reacting(eq33_trial, claim, {**LATE, "halvings": 10, "iterations": 2500}, depth, given, GRID)
-
-
-SHORT = (
-    *({"window": w, "cohort_size": 1, "wish": (0,), "rounds": r} for w, r in ((1, 2), (2, 3), (3, 5))),
-    {"window": 1, "cohort_size": 4, "wish": (15,), "rounds": 1},
-)
-
-
-def short_points(depth: Depth) -> Iterator[dict[str, Any]]:
-    """T <= I, and gamma L T <= 1 otherwise, from both sides of the minimum."""
-    yield from grid(depth)
-    far = ((0.0, 0.0, 0.0, 0.0), (1.0,), (1,), 1.0)
-    for size in (0.05, 0.3, 0.49):
-        for here in SHORT:
-            point = dict(zip(("centres", "caps", "signs", "start"), far, strict=True))
-            yield {**point, **here, "local_lr": size, "noise": 0.0}
-
-
-SHORT_OR_FEW = {"step": gamma < 1 / (2 * L), "short": Min(T / Max(I, 1), gamma * L * T) <= 1}
-
-
-@checks(paper.eq33_repaired, mutants=[times("bound", "1/10"), put("bound", B, 0), *NEEDED, without("short")])
-@rests_on(SHORT_OR_FEW)
-def short_horizons(claim: Claim, depth: Depth) -> Evidence:
-    """Runs whose horizon meets the condition; sqrt(f - f*) being sqrt(L/2)-Lipschitz is the reason."""
-    return _held(claim, (short_runs, short_points(depth)), (seldom.eq33_repaired, seldom.LONG))
 
 
 def _held(claim: Claim, *tried: tuple[Any, Iterable[Any]]) -> Evidence:

@@ -3,7 +3,7 @@ Availability", arXiv:2002.07399. A module a part of the paper; constants are exp
 the published order stands beside each bound.
 """
 
-from fltheory.papers.fedlaavg import attained, by_rounds, example1, experiments, iterations, setting
+from fltheory.papers.fedlaavg import attained, by_rounds, example1, experiments, iterations, setting, sharper
 from fltheory.papers.fedlaavg.letters import paper
 
-__all__ = ["attained", "by_rounds", "example1", "experiments", "iterations", "paper", "setting"]
+__all__ = ["attained", "by_rounds", "example1", "experiments", "iterations", "paper", "setting", "sharper"]
