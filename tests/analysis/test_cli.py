@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -135,6 +136,33 @@ def test_a_reader_that_leaves_early_is_no_verdict(arguments: list[str]) -> None:
         assert child.returncode in (0, 141)
         assert "Traceback" not in said
         assert "Broken" not in said
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", [["list"], ["list", "--help"], ["verify", "fedau.facts", "--depth", "quick"]])
+def test_output_that_cannot_be_written_is_one_sentence(arguments: list[str], unbuffered: str) -> None:
+    """Whether the first line fails or the last one does, when all is flushed."""
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [COMMAND, *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+        )
+    assert done.returncode == 1
+    assert done.stderr.strip() == (
+        "fltheory: standard output must be something that can be written (No space left on device)"
+    )
+
+
+def test_an_error_that_is_not_of_the_output_is_not_taken_for_one() -> None:
+    patched = "import analysis.show; from analysis import cli, show; show.claim_as_text = lambda *_: open('/no/file')"
+    code = f"{patched}; import sys; sys.argv[1:] = ['show', 'fedau.thm3']; cli.main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "FileNotFoundError" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["list", "show fedau.thm3", "show no-such-claim"])

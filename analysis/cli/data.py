@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from analysis.cli_shared import DIFFERS, JsonFlag
+from analysis.cli.shared import DIFFERS, JsonFlag
 
-data_app = typer.Typer(help="Data sets that are loaded, never shipped.", no_args_is_help=True)
+commands = typer.Typer(help="Data sets that are loaded, never shipped.", no_args_is_help=True)
 
 
-@data_app.command("list")
+@commands.command("list")
 def list_data(as_json: JsonFlag = False) -> None:
     """List the data sets: where each comes from, and whether it is in the cache."""
     from sims.data import cache_dir, describe
@@ -28,7 +28,7 @@ def list_data(as_json: JsonFlag = False) -> None:
     print(f"The cache is {cache_dir()}. digits come with scikit-learn; docs/data.md tells the rest.", file=sys.stderr)
 
 
-@data_app.command()
+@commands.command()
 def fetch(
     name: Annotated[str, typer.Argument(help="Name of the data set, e.g. phone-activity.")],
     file: Annotated[
@@ -63,7 +63,7 @@ def fetch(
     print(add(name, file, **options))
 
 
-@data_app.command("verify")
+@commands.command("verify")
 def verify_data_set(name: Annotated[str, typer.Argument(help="Name of the data set.")]) -> None:
     """Hold a data set in the cache against its SHA-256; exit code 1 if it is damaged."""
     from sims.data import manifest

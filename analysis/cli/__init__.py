@@ -1,0 +1,94 @@
+"""The `fltheory` command: one module a topic. Imports are local to each command, so that help comes at once."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from typing import NoReturn
+
+import typer
+
+from analysis.cli import claims, data, experiments, falsify, figures, results, verify, weights
+from analysis.cli.sentences import in_our_form
+from analysis.cli.shared import BAD_INPUT, CLOSED_PIPE, INTERRUPTED, UNWRITABLE, UsageError
+
+app = typer.Typer(
+    name="fltheory",
+    help="Does federated-learning theory agree with itself, with exact computation, and with practice?",
+    epilog="Exit code 0: done; 1: a check failed or something differs, as each command says; 2: bad input.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+for topic in (claims, verify, falsify, weights, experiments, figures):  # the order of `fltheory --help`
+    app.add_typer(topic.commands)
+app.add_typer(results.commands, name="results")
+app.add_typer(data.commands, name="data")
+
+
+def main() -> None:
+    """Run the command; bad input, and output that cannot be written, is one line on stderr."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller: as if it were /dev/null
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    _one_thread_a_process()
+    try:
+        code = _run()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _leave(CLOSED_PIPE)
+    except OSError as error:
+        if _takes_a_line():
+            raise
+        _complain(f"standard output must be something that can be written ({error.strerror})")
+        _leave(UNWRITABLE)
+    except SystemExit as end:
+        if end.code == 1 and type(sys.stdout).__name__ == "PacifyFlushWrapper":  # so typer takes a closed pipe
+            _leave(CLOSED_PIPE)
+        raise
+    sys.exit(code)
+
+
+def _run() -> int | None:
+    """Run the command; its exit code."""
+    try:
+        return app(standalone_mode=False)  # type: ignore[no-any-return]
+    except UsageError as error:
+        _complain(in_our_form(error.format_message(), sys.argv))  # type: ignore[attr-defined]
+    except typer.Abort:
+        return INTERRUPTED
+    except ValueError as error:
+        from fltheory.errors import InputError
+
+        if not isinstance(error, InputError):
+            raise
+        _complain(str(error))
+    return BAD_INPUT
+
+
+def _complain(message: str) -> None:
+    with suppress(OSError):  # there may be nowhere to say it; the exit code says it too
+        print(f"fltheory: {message}", file=sys.stderr)
+
+
+def _takes_a_line() -> bool:
+    """Whether standard output can be written: an error that is none of its own is followed by a traceback anyway."""
+    try:
+        print(flush=True)
+    except OSError:
+        return False
+    return True
+
+
+def _leave(code: int) -> NoReturn:
+    """Exit although stdout cannot be written: what is still buffered goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    os._exit(code)
+
+
+def _one_thread_a_process() -> None:
+    """Before numpy is imported: two spinning thread pools on two cores are far slower than one thread."""
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")

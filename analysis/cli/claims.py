@@ -1,0 +1,70 @@
+"""`fltheory list`, `show`, `graph`: what is claimed, and with which recorded verdict."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from analysis.cli.shared import JsonFlag
+
+commands = typer.Typer()
+
+
+@commands.command("list")
+def list_claims(
+    paper: Annotated[str | None, typer.Option(help="Only claims of this paper.")] = None,
+    verdict: Annotated[str | None, typer.Option(help="Only claims with this recorded verdict.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """List the claims with their recorded verdicts."""
+    from fltheory.errors import InputError, one_of
+    from fltheory.ledger import ledger
+    from fltheory.verdicts import VERDICTS, needs, recorded
+
+    known = recorded()
+    entries = {id_: known.get(id_) or {"title": c.title, "verdict": "not recorded"} for id_, c in ledger.items()}
+    for option, value, allowed in (("--paper", paper, ledger.papers), ("--verdict", verdict, VERDICTS)):
+        if value is not None and value not in allowed:
+            raise InputError(option, value, one_of(value, allowed))
+    chosen = {
+        id_: entry
+        for id_, entry in entries.items()
+        if paper in (None, id_.partition(".")[0]) and verdict in (None, entry["verdict"])
+    }
+    if as_json:
+        print(json.dumps(chosen, indent=1, ensure_ascii=False))
+        return
+    width = max((len(id_) for id_ in chosen), default=0)
+    for id_, entry in chosen.items():
+        needed = f" (needs: {needs(entry)})" if needs(entry) else ""
+        print(f"{id_:<{width}}  {entry['verdict']:<12}  {entry['title']}{needed}")
+    print(f"{len(chosen)} of {len(entries)} claims; `fltheory show ID` tells the rest.", file=sys.stderr)
+
+
+@commands.command()
+def show(
+    claim_id: Annotated[str, typer.Argument(metavar="ID")],
+    latex: Annotated[bool, typer.Option(help="Print the formulas in LaTeX.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show one claim: statement, assumptions, conditions, bound, evidence, and how to rerun it."""
+    from analysis.show import claim_as_json, claim_as_text
+    from fltheory.ledger import ledger
+
+    claim = ledger[claim_id]
+    print(json.dumps(claim_as_json(claim), indent=1, ensure_ascii=False) if as_json else claim_as_text(claim, latex))
+
+
+@commands.command()
+def graph(
+    paper: Annotated[str | None, typer.Argument(metavar="[PAPER]")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where the picture goes (.svg, .png, .pdf).")] = None,
+) -> None:
+    """Draw which claims rest on which, coloured by recorded verdict."""
+    from analysis.graph import draw
+
+    print(draw(paper, out))

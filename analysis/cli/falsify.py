@@ -1,0 +1,50 @@
+"""`fltheory falsify`, `replay`, `worst-case`: what speaks against a claim, and how far it is from tight."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from analysis.cli.shared import DIFFERS, DONE, JsonFlag
+
+commands = typer.Typer()
+
+
+@commands.command()
+def falsify(
+    claim_id: Annotated[str, typer.Argument(metavar="ID")],
+    budget: Annotated[str, typer.Option(help="How long to search: 60s, 10m; a late find may take 1/5 longer.")] = "60s",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the search.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Where a witness goes; ID.witness.json by default.")] = None,
+) -> None:
+    """Search for a counterexample to a claim; exit code 1 if there is one."""
+    from analysis.falsify_command import falsify_claim
+
+    text, found = falsify_claim(claim_id, budget=budget, seed=seed, out=out)
+    print(text)
+    raise typer.Exit(DIFFERS if found else DONE)
+
+
+@commands.command()
+def replay(witness: Annotated[Path, typer.Argument(metavar="WITNESS.json")]) -> None:
+    """Verify a witness again, exactly; exit code 1 if it is no counterexample (any more)."""
+    from analysis.falsify_command import replay_file
+
+    text, violated = replay_file(witness)
+    print(text)
+    raise typer.Exit(DONE if violated else DIFFERS)
+
+
+@commands.command("worst-case")
+def worst_case(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[ID|PAPER]...")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Compute how far one-step lemmas are from tight (extra `pep`); exit code 1 if one is violated."""
+    from analysis.worst_case_command import worst_cases
+
+    text, violated = worst_cases(names or [], as_json=as_json)
+    print(text)
+    raise typer.Exit(DIFFERS if violated else DONE)

@@ -1,0 +1,25 @@
+"""What the modules of the command line share: exit codes and options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DONE, DIFFERS, BAD_INPUT, INTERRUPTED, CLOSED_PIPE = 0, 1, 2, 130, 141
+UNWRITABLE = 1  # standard output
+
+# Newer versions of typer carry click inside: ask typer for the base of its usage errors.
+UsageError: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+
+def _folder(text: str | Path) -> Path:
+    """A folder that was named; "" is none, as of a variable that is not set, where a path would be the current one."""
+    if not str(text).strip():
+        raise UsageError(f"--store must be a folder; got {str(text)!r}")
+    return Path(text)
+
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+StoreOption = Annotated[Path, typer.Option(parser=_folder, metavar="<path>", help="Folder of the results.")]

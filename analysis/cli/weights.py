@@ -1,0 +1,59 @@
+"""`fltheory weights`: a participation log, its rates, and FedAU's weights for it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from analysis.cli.shared import JsonFlag
+
+commands = typer.Typer()
+
+
+@commands.command()
+def weights(
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="CSV or Parquet: client, round or timestamp, available.")],
+    cutoff: Annotated[str, typer.Option(help="Cutoff K of the intervals, or inf.")],
+    clients: Annotated[str | None, typer.Option(help="Number of clients, or a file with one client a line.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Number of rounds of the log.")] = None,
+    round_length: Annotated[str | None, typer.Option(help="Length of a round, for timestamps: 1h, 15m, 1d.")] = None,
+    out: Annotated[Path, typer.Option(help="Where the plot goes.")] = Path("weights.png"),
+    as_json: JsonFlag = False,
+) -> None:
+    """Fit rates to a participation log and give FedAU's weights with their exact error.
+
+    With a column `available` (1 or 0) each row is an observation, and rounds without a row are skipped. Without it
+    each row is a participation, and all other rounds of the clients in the log count as off. Of `round` and
+    `timestamp`, `timestamp` is read with --round-length and `round` without.
+    """
+    from analysis.files import require_writable
+    from analysis.traces import read_log
+    from analysis.weights_report import plot, weights_report
+    from fltheory.errors import InputError
+    from fltheory.errors import cutoff as valid_cutoff
+
+    if out.suffix not in (".png", ".svg", ".pdf"):
+        raise InputError("--out", str(out), "a name that ends in .png, .svg or .pdf")
+    if clients is not None and not clients.strip():
+        raise InputError("--clients", clients, "a number or a file")
+    require_writable(out)
+    inputs = [log] if clients is None or clients.isdecimal() else [log, Path(clients)]
+    if any(path.exists() and out.exists() and out.samefile(path) for path in inputs):
+        raise InputError("--out", str(out), "another file than what is read")
+    limit = valid_cutoff("--cutoff", _number(cutoff))
+    found = read_log(log, clients=clients, rounds=rounds, round_length=round_length)
+    report = weights_report(found, limit)
+    print(json.dumps(report.to_json(), indent=1, ensure_ascii=False) if as_json else report.to_text())
+    plot(report, out)
+    print(f"plot: {out}", file=sys.stderr)
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
