@@ -47,11 +47,15 @@ def list_claims(
 
 @commands.command()
 def show(
-    claim_id: Annotated[str, typer.Argument(metavar="ID")],
-    latex: Annotated[bool, typer.Option(help="Print the formulas in LaTeX.")] = False,
+    claim_id: Annotated[str, typer.Argument(metavar="ID", help="Id of a claim, such as fast.thm1.")],
+    latex: Annotated[bool, typer.Option("--latex", help="Print the formulas in LaTeX.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show one claim: statement, assumptions, conditions, bound, evidence, and how to rerun it."""
+    """Show one claim: statement, evidence, and how to rerun it.
+
+    Says so if the claim has changed since its verdict was recorded. Whether a check has changed, `fltheory verify ID`
+    tells: for that all checks must be loaded, which takes seconds.
+    """
     from analysis.show import claim_as_json, claim_as_text
     from fltheory.ledger import ledger
 
@@ -61,8 +65,10 @@ def show(
 
 @commands.command()
 def graph(
-    paper: Annotated[str | None, typer.Argument(metavar="[PAPER]")] = None,
-    out: Annotated[Path | None, typer.Option(help="Where the picture goes (.svg, .png, .pdf).")] = None,
+    paper: Annotated[str | None, typer.Argument(metavar="PAPER", help="Such as fast; without it all papers.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Where the picture goes (.svg, .png, .pdf); PAPER.svg or claims.svg by default.")
+    ] = None,
 ) -> None:
     """Draw which claims rest on which, coloured by recorded verdict."""
     from analysis.graph import draw

@@ -30,17 +30,17 @@ class Backend(StrEnum):
 
 
 ScaleOption = Annotated[Scale | None, typer.Option(help="Scale of the file; without it the file as it stands.")]
-EngineOption = Annotated[str | None, typer.Option(help="auto, layered, sequential or vmap.")]
+EngineOption = Annotated[str | None, typer.Option(help="How clients are trained: auto, layered, sequential or vmap.")]
 DeviceOption = Annotated[str | None, typer.Option(help="Device of torch, such as cpu or cuda.")]
-WorkersOption = Annotated[int, typer.Option(min=1, help="Processes.")]
-BackendOption = Annotated[Backend, typer.Option(help="Where the processes are.")]
+WorkersOption = Annotated[int, typer.Option(min=1, help="Number of processes.")]
+BackendOption = Annotated[Backend, typer.Option(help="What runs the processes: this machine (loky) or a Dask cluster.")]
 SchedulerOption = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, for --backend dask.")]
 ResumeOption = Annotated[bool, typer.Option(help="Go on with what an interrupted run has finished.")]
 
 
 @commands.command()
 def simulate(
-    experiment: Annotated[Path, typer.Argument(metavar="EXPERIMENT.toml")],
+    experiment: Annotated[Path, typer.Argument(metavar="EXPERIMENT.toml", help="Such as those in experiments/.")],
     scale: ScaleOption = None,
     store: StoreOption = Path("results"),
     workers: WorkersOption = 1,
@@ -49,7 +49,10 @@ def simulate(
     resume: ResumeOption = True,
     as_json: JsonFlag = False,
 ) -> None:
-    """Run a simulation experiment; the results go to the store under the experiment's key."""
+    """Run a simulation experiment.
+
+    The results go to the store under the experiment's key; see `fltheory results`.
+    """
     from analysis.simulate_command import simulate_file
 
     print(
@@ -68,7 +71,7 @@ def simulate(
 
 @commands.command()
 def train(
-    experiment: Annotated[Path, typer.Argument(metavar="EXPERIMENT.toml")],
+    experiment: Annotated[Path, typer.Argument(metavar="EXPERIMENT.toml", help="Such as those in experiments/.")],
     scale: ScaleOption = None,
     engine: EngineOption = None,
     device: DeviceOption = None,
@@ -80,7 +83,10 @@ def train(
     checkpoint: Annotated[int | None, typer.Option(min=1, help="Rounds between checkpoints.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Train the algorithms of an experiment on its data; the results go to the store under the experiment's key."""
+    """Train the algorithms of an experiment on its data.
+
+    The results go to the store under the experiment's key; see `fltheory results`. Needs the extra `training`.
+    """
     from analysis.train_command import train_file
 
     options = {"store": store, "workers": workers, "backend": backend.value, "scheduler": scheduler}
@@ -100,7 +106,7 @@ def train(
 
 @commands.command()
 def sweep(
-    experiment: Annotated[Path, typer.Argument(metavar="EXPERIMENT.toml")],
+    experiment: Annotated[Path, typer.Argument(metavar="EXPERIMENT.toml", help="Such as those in experiments/.")],
     scale: ScaleOption = None,
     engine: EngineOption = None,
     device: DeviceOption = None,
@@ -111,7 +117,10 @@ def sweep(
     resume: ResumeOption = True,
     as_json: JsonFlag = False,
 ) -> None:
-    """Search step sizes, local ones first, then global ones, as the file's table `sweep` says."""
+    """Search the step sizes of an experiment.
+
+    Local ones first, then global ones, as the file's table `sweep` says.
+    """
     from analysis.train_command import sweep_file
 
     options = {"store": store, "workers": workers, "backend": backend.value, "scheduler": scheduler}
@@ -128,7 +137,10 @@ def algorithms(
     itemsize: Annotated[int, typer.Option(min=1, help="Bytes a parameter.")] = 4,
     as_json: JsonFlag = False,
 ) -> None:
-    """List the algorithms: source, exact memory, vectors sent, and what weighting rules minimise."""
+    """List the algorithms with their source and costs.
+
+    Exact memory, vectors sent, and what weighting rules minimise.
+    """
     from analysis import algorithms_list as listed
 
     print(

@@ -14,12 +14,15 @@ commands = typer.Typer()
 
 @commands.command()
 def falsify(
-    claim_id: Annotated[str, typer.Argument(metavar="ID")],
+    claim_id: Annotated[str, typer.Argument(metavar="ID", help="Id of a claim, such as fast.thm1.")],
     budget: Annotated[str, typer.Option(help="How long to search: 60s, 10m; a late find may take 1/5 longer.")] = "60s",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the search.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Where a witness goes; ID.witness.json by default.")] = None,
 ) -> None:
-    """Search for a counterexample to a claim; exit code 1 if there is one."""
+    """Search for a counterexample to a claim.
+
+    Exit code 1 if there is one; it is saved as a file for `fltheory replay`.
+    """
     from analysis.falsify_command import falsify_claim
 
     text, found = falsify_claim(claim_id, budget=budget, seed=seed, out=out)
@@ -28,8 +31,13 @@ def falsify(
 
 
 @commands.command()
-def replay(witness: Annotated[Path, typer.Argument(metavar="WITNESS.json")]) -> None:
-    """Verify a witness again, exactly; exit code 1 if it is no counterexample (any more)."""
+def replay(
+    witness: Annotated[Path, typer.Argument(metavar="WITNESS.json", help="File of `fltheory falsify`.")],
+) -> None:
+    """Verify a counterexample again in exact arithmetic.
+
+    Exit code 1 if it is none (any more).
+    """
     from analysis.falsify_command import replay_file
 
     text, violated = replay_file(witness)
@@ -39,10 +47,13 @@ def replay(witness: Annotated[Path, typer.Argument(metavar="WITNESS.json")]) -> 
 
 @commands.command("worst-case")
 def worst_case(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[ID|PAPER]...")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="ID|PAPER", help="Without any, all such lemmas.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Compute how far one-step lemmas are from tight (extra `pep`); exit code 1 if one is violated."""
+    """Compute how far one-step lemmas are from tight.
+
+    By semidefinite programs; needs the extra `pep`. Exit code 1 if a lemma is violated.
+    """
     from analysis.worst_case_command import worst_cases
 
     text, violated = worst_cases(names or [], as_json=as_json)

@@ -33,14 +33,15 @@ class Depth(StrEnum):
 
 @commands.command()
 def verify(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[ID|PAPER]...")] = None,
-    depth: Annotated[Depth, typer.Option(help="How far the checks go.")] = Depth.default,
-    record: Annotated[bool, typer.Option(help="Write the verdicts of this source checkout.")] = False,
+    names: Annotated[list[str] | None, typer.Argument(metavar="ID|PAPER", help="Without any, all claims.")] = None,
+    depth: Annotated[Depth, typer.Option(help="How far the checks go; deep may take hours.")] = Depth.default,
+    record: Annotated[bool, typer.Option("--record", help="Record the verdicts in this source checkout.")] = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the results to this file.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; one a core by default.")] = None,
 ) -> None:
-    """Check the claims and hold the verdicts against the recorded ones.
+    """Check claims against their recorded verdicts.
 
+    Exit code 1 if a check crashed or a verdict is not the recorded one.
     A deep run that was interrupted goes on where it was.
     """
     from analysis import verify as v

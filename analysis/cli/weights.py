@@ -24,7 +24,9 @@ def weights(
     out: Annotated[Path, typer.Option(help="Where the plot goes.")] = Path("weights.png"),
     as_json: JsonFlag = False,
 ) -> None:
-    """Fit rates to a participation log and give FedAU's weights with their exact error.
+    """Give rates and FedAU's weights for a participation log.
+
+    The weights come with their exact error at the fitted rates.
 
     With a column `available` (1 or 0) each row is an observation, and rounds without a row are skipped. Without it
     each row is a participation, and all other rounds of the clients in the log count as off. Of `round` and
