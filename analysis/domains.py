@@ -113,7 +113,8 @@ class Real:
     def contains(self, value: Any) -> bool:
         if isinstance(value, float):  # as the ends round: 1e-6 is a little less than 1/1000000
             return float(self.low) <= value <= float(self.high)
-        return isinstance(value, int | Fraction) and self.low <= value <= self.high
+        number = isinstance(value, int | Fraction) and not isinstance(value, bool)
+        return number and self.low <= value <= self.high
 
     def exact(self, value: float) -> Fraction:
         near = Fraction(value).limit_denominator(10**6)
@@ -155,7 +156,7 @@ class Choice:
         return self.draw(rng)
 
     def contains(self, value: Any) -> bool:
-        return value in self.options
+        return any(value == option and isinstance(value, bool) == isinstance(option, bool) for option in self.options)
 
     def exact(self, value: Any) -> Any:
         return value

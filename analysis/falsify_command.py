@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from inspect import getdoc
 from pathlib import Path
 from typing import Any
+
+import sympy
 
 from analysis import witness
 from analysis.checks import all_trials
 from analysis.evidence import ratio_text
 from analysis.falsify import Search, falsify
 from analysis.files import require_writable
-from analysis.trials import Judgement, exact_text
+from analysis.trials import Judgement, Trial, exact_text
 from fltheory.errors import InputError, count
 from fltheory.ledger import Claim, ledger
 
@@ -34,7 +37,7 @@ def falsify_claim(claim_id: str, *, budget: str, seed: int = 0, out: Path | None
     witness.save(search.found, claim, path)
     lines = [
         f"{claim.id}: a counterexample after {search.seconds:.1f} s and {search.tried} points",
-        *_facts(search.found.point, search.found.judgement, claim),
+        *_facts(search.found.trial, search.found.point, search.found.judgement, claim),
         f"saved as {path}; verify it with: fltheory replay {path}",
     ]
     return "\n".join(lines), True
@@ -43,7 +46,7 @@ def falsify_claim(claim_id: str, *, budget: str, seed: int = 0, out: Path | None
 def replay_file(path: Path) -> tuple[str, bool]:
     """Verify a witness file anew; the text to print, and whether it violates the claim."""
     claim, trial, point, judgement, changed = witness.replay(path)
-    lines = [f"{claim.id}: {claim.title}", f"trial {trial.name}", *_facts(point, judgement, claim)]
+    lines = [f"{claim.id}: {claim.title}", *_facts(trial, point, judgement, claim)]
     if "claim_sha256" in changed:
         lines.append("note: the statement has changed since this witness was found; it was judged as it stands now")
     elif changed:
@@ -73,22 +76,34 @@ def _nothing(claim: Claim, search: Search) -> str:
     )
 
 
-def _facts(point: Mapping[str, Any], judgement: Judgement, claim: Claim) -> list[str]:
-    """The point, its constants, every condition and both sides, a line each."""
+def _facts(trial: Trial, point: Mapping[str, Any], judgement: Judgement, claim: Claim) -> list[str]:
+    """The trial in its own words, the point, its constants, every condition and both sides, a line each.
+
+    A trial that rounds says so in its words. Irrational sides are not rounded: sympy compares them, with as many
+    digits as decide it.
+    """
     sides = judgement.sides
-    lines = [f"  {name} = {_shown(value)}" for name, value in point.items()]
+    lines = [f"trial {trial.name}", *(f"  {line}".rstrip() for line in (getdoc(trial.evaluate) or "").splitlines())]
+    lines += [f"  {name} = {_shown(value)}" for name, value in point.items()]
     lines += [f"  {name} = {_shown(value)}" for name, value in sides.constants.items() if name not in point]
     holds = {True: "holds", False: "FAILS"}
     lines += [
         f"  condition {name}: {claim.conditions[name]} {holds[good]}" for name, good in judgement.conditions.items()
     ]
     lines += [f"  {name}: {holds[good]}" for name, good in sides.facts.items()]
-    left, right = sides.left, sides.right
-    return [
-        *lines,
-        f"  left  = {_shown(left)} = {float(left):.10g}",
-        f"  right = {_shown(right)} = {float(right):.10g}",
-    ]
+    for name, value in (("left ", sides.left), ("right", sides.right)):
+        lines.append(f"  {name} = {_shown(value)} = {_decimals(value)}")
+    irrational = [name for name in ("left", "right") if isinstance(getattr(sides, name), sympy.Basic)]
+    if irrational:
+        lines.append(f"  {' and '.join(irrational)} irrational: compared with as many digits as decide it")
+    return lines
+
+
+def _decimals(value: Any) -> str:
+    try:
+        return f"{float(value):.10g}"
+    except OverflowError:
+        return "a number beyond all floats"
 
 
 def _shown(value: Any) -> str:

@@ -178,6 +178,8 @@ def exact_from(text: str) -> Fraction:
     if len(text) > MOST_LETTERS:
         raise ValueError(f"a number of {len(text)} letters")
     if "0x" not in text:
+        if "e" in text.lower():
+            raise ValueError("a power of ten, which may have more digits than there is memory")
         return Fraction(text)
     numerator, _, denominator = text.partition("/")
     return Fraction(int(numerator, 16), int(denominator, 16) if denominator else 1)

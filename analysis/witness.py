@@ -61,7 +61,10 @@ def replay(path: Path) -> tuple[Claim, Trial, dict[str, Any], Judgement, list[st
         raise InputError("trial of the witness", content["trial"], allowed)
     point = {name: _number(name, value) for name, value in content["point"].items()}
     trial.require(point)
-    judgement = judge(trial, claim, point)
+    try:
+        judgement = judge(trial, claim, point)
+    except ArithmeticError as error:
+        raise InputError("witness", str(path), f"a point where both sides can be computed ({error})") from None
     statements = {**judgement.conditions, **judgement.sides.facts}
     failed = [name for name, holds in statements.items() if not holds]
     if failed:
@@ -78,7 +81,7 @@ def _read(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise InputError("witness", str(path), "a JSON file as `fltheory falsify` writes it") from None
     wanted = {"schema": int, "claim": str, "claim_sha256": str, "trial": str, "point": dict}
-    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
+    if not isinstance(content, dict) or content.get("schema") != SCHEMA or content["schema"] is True:  # 1 to Python
         raise InputError("witness", str(path), f"a witness file of schema {SCHEMA}")
     for name, kind in wanted.items():
         if not isinstance(content.get(name), kind):

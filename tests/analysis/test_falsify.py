@@ -194,6 +194,18 @@ def test_a_witness_file_is_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ({"claim": "toy.fals"}, "claim id"),
         ({"claim_sha256": None}, "claim_sha256 of the witness must be there"),
         ({"schema": 2}, "schema 1"),
+        ({"schema": True}, "schema 1"),
+        ({"point": {"x": True, "rounds": 7, "who": [1]}}, "coordinate x must be a number from -2 to 2; got True"),
+        ({"point": {"x": "1/2", "rounds": True, "who": [1]}}, "coordinate rounds must be a whole number"),
+        ({"point": {"x": "1/2", "rounds": 7, "who": [True]}}, "coordinate who must be 1 to 5 values"),
+        ({"point": {"x": "1/2", "rounds": 7.0, "who": [1]}}, "coordinate rounds must be an exact number"),
+        ({"point": {"x": float("nan"), "rounds": 7, "who": [1]}}, "coordinate x must be an exact number"),
+        ({"point": {"x": "nan", "rounds": 7, "who": [1]}}, "coordinate x must be a number from -2 to 2; got 'nan'"),
+        ({"point": {"x": "1e999999999", "rounds": 7, "who": [1]}}, "coordinate x must be a number from -2 to 2"),
+        ({"point": {"x": 10**4000, "rounds": 7, "who": [1]}}, "coordinate x must be a number from -2 to 2"),
+        ({"point": {"x": {}, "rounds": 7, "who": [1]}}, "coordinate x must be a number from -2 to 2"),
+        ({"point": {"x": None, "rounds": 7, "who": [1]}}, "coordinate x must be a number from -2 to 2"),
+        ({"point": {"x": [["1/2"]], "rounds": 7, "who": [1]}}, "coordinate x must be a number from -2 to 2"),
     ],
 )
 def test_a_file_that_is_no_witness(
@@ -258,6 +270,42 @@ def test_lists_within_lists_are_refused_in_a_sentence(tmp_path: Path, monkeypatc
 def test_a_budget_must_be_a_positive_time(text: str) -> None:
     with pytest.raises(InputError, match="--budget must be a positive time"):
         duration("--budget", text)
+
+
+@pytest.mark.parametrize(("side", "said"), [(sympy.sqrt(2), True), (Fraction(1, 2), False)])
+def test_how_irrational_sides_are_compared_is_said(
+    side: object, said: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def evaluate(claim: Claim, point: Point) -> Sides:
+        """Rounded on the safe side."""
+        return replace(toy.evaluate(claim, point), left=side)
+
+    with toy.installed(monkeypatch):
+        falsify_claim("toy.false", budget="20s", out=tmp_path / "w.json")
+        told = replace(toy.trial, evaluate=evaluate)
+        monkeypatch.setattr("analysis.witness.all_trials", lambda: {"toy.false": [told]})
+        text, violated = replay_file(tmp_path / "w.json")
+    assert violated
+    assert "  Rounded on the safe side." in text
+    assert ("  left irrational: compared with as many digits as decide it" in text) is said
+
+
+@pytest.mark.parametrize(("left", "says"), [(Fraction(10**400), "beyond all floats"), (None, "can be computed")])
+def test_sides_that_are_too_large_or_no_numbers(
+    left: Fraction | None, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def evaluate(claim: Claim, point: Point) -> Sides:
+        return replace(toy.evaluate(claim, point), left=1 / Fraction(0) if left is None else left)
+
+    with toy.installed(monkeypatch):
+        falsify_claim("toy.false", budget="20s", out=tmp_path / "w.json")
+        changed = {"toy.false": [replace(toy.trial, evaluate=evaluate)]}
+        monkeypatch.setattr("analysis.witness.all_trials", lambda: changed)
+        if left is None:
+            with pytest.raises(InputError, match=says):
+                replay_file(tmp_path / "w.json")
+        else:
+            assert says in replay_file(tmp_path / "w.json")[0]
 
 
 def test_a_claim_without_trials_is_refused() -> None:

@@ -189,7 +189,7 @@ def halved(point: Point) -> Any:
 def chain_trial(claim: Claim) -> Any:
     @checks.trial(claim, {**CHAIN, "halvings": Whole(2, 14), "iterations": Whole(1, 6000)})
     def two_clients_one_at_a_time(claim: Claim, point: Point) -> Sides:
-        """At the step 2^-halvings."""
+        """At the step 2^-halvings; in a witness the left side is rounded down, G up: on the safe side."""
         horizon = point["iterations"]
         more = {"local_steps": 1, "rounds": horizon}  # what Theorem 4 asks for: C = 1
         return _on_the_chain(claim, point, halved(point), horizon, more)
