@@ -19,26 +19,31 @@ def write_text(path: Path, text: str) -> None:
 
 def require_writable(path: Path) -> None:
     """Raise InputError unless a file can be written there: before the work, not after it. Leaves nothing behind."""
-    _require_name(path)
-    absent = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
     new_file_beside(path).unlink()
-    for folder in absent:  # the innermost first
-        folder.rmdir()
 
 
 def new_file_beside(path: Path) -> Path:
-    """An empty temporary file in the folder of `path`, which is made if need be; to be renamed to `path`.
+    """An empty temporary file in the folder of `path`, to be renamed to `path`.
 
-    Raises InputError if there can be none, or if `path` is a folder, a device or anything else but a file.
+    Raises InputError if there can be none, as in a folder that is not there: a misspelt name must not make one. Also
+    if `path` is a folder, a device or anything else but a file.
     """
     _require_name(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
-        raise InputError("output file", str(path), f"a path that can be written ({error.strerror})") from None
+        why = "in a folder that is there" if not path.parent.exists() else f"that can be written ({error.strerror})"
+        raise InputError("output file", str(path), f"a path {why}") from None
     os.close(handle)
     return Path(name)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder for output, and those around it, unless it is there. Raises InputError where that cannot be."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError("output folder", str(path), f"a folder that can be made ({error.strerror})") from None
 
 
 def _require_name(path: Path) -> None:

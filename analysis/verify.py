@@ -176,8 +176,8 @@ def page(known: dict[str, dict[str, Any]]) -> str:
 
 def require_checkout(root: Path) -> None:
     """Raise InputError unless `root` is a source checkout, the only place where verdicts are recorded."""
-    if not (root / "fltheory" / "data").is_dir():
-        raise InputError("place to record", str(root), "a source checkout (with fltheory/data)")
+    if not all((root / folder).is_dir() for folder in ("fltheory/data", "docs")):
+        raise InputError("place to record", str(root), "a source checkout (with fltheory/data and docs)")
 
 
 def record(results: Sequence[Result], root: Path) -> None:

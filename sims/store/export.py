@@ -16,10 +16,15 @@ from sims.store.files import Run
 
 
 def export(run: Run, path: str | os.PathLike[str]) -> None:
-    """Write the data as .csv, or manifest and columns as .json. Raises InputError for another ending."""
+    """Write the data as .csv, or manifest and columns as .json.
+
+    Raises InputError for another ending, and for a folder that is not there.
+    """
     target = Path(path)
     if target.suffix not in (".csv", ".json"):
         raise InputError("path", str(path), "a name that ends in .csv or .json")
+    if not target.parent.is_dir():
+        raise InputError("path", str(path), "a path in a folder that is there")
     data = run.data()
     if target.suffix == ".csv":
         text = data.write_csv()

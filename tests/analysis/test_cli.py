@@ -78,7 +78,14 @@ BAD = {
         "--depth must be one of deep, default, quick (did you mean",
     ),
     "record outside a checkout": (["verify", "fedau.facts", "--depth", "quick", "--record"], "source checkout"),
-    "json into nowhere": (["verify", "fedau.facts", "--depth", "quick", "--json", "/proc/x/y.json"], "can be written"),
+    "json into nowhere": (
+        ["verify", "fedau.facts", "--depth", "quick", "--json", "no/y.json"],
+        "in a folder that is there",
+    ),
+    "a witness into nowhere": (["falsify", "fedau.thm3", "--out", "no/w.json"], "in a folder that is there"),
+    "a graph into nowhere": (["graph", "fedau", "--out", "no/g.svg"], "in a folder that is there"),
+    "a plot into nowhere": (["weights", "LOG", "--cutoff", "5", "--out", "no/w.png"], "in a folder that is there"),
+    "figures into a file": (["figures", "--out", "LOG"], "output folder"),
     "json into a folder": (["verify", "fedau.facts", "--depth", "quick", "--json", "."], "name of a file"),
     "far too many workers": (["verify", "fedau.facts", "--workers", "100000"], "workers must be at most"),
     "plot without a name": (["weights", "LOG", "--cutoff", "5", "--out", ""], ".png, .svg or .pdf"),
@@ -119,6 +126,7 @@ def test_bad_input_is_one_sentence_and_exit_2(case: str, log: Path) -> None:
     assert len(done.stderr.strip().splitlines()) == 1
     assert done.stderr.startswith("fltheory: ")
     assert part in done.stderr
+    assert not (log.parent / "no").exists()
 
 
 @pytest.mark.parametrize("arguments", [["list"], ["list", "--json"], ["show", "fedau.thm3"]])

@@ -17,7 +17,7 @@ from fltheory.weights import best_cutoff, corollary4_cutoff, exact_weight_law, w
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, str]]]:
-    out = tmp_path_factory.mktemp("figures") / "new folder"
+    out = tmp_path_factory.mktemp("figures")
     rows = {}
     for name, draw in figures.items():
         picture, data = draw(out)

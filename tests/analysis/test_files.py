@@ -34,9 +34,20 @@ def test_what_is_no_file_is_refused_before_the_work(tmp_path: Path, name: str) -
     assert not Path("/dev/null").is_file()
 
 
-def test_asking_whether_a_file_can_be_written_makes_no_folders(tmp_path: Path) -> None:
-    files.require_writable(tmp_path / "a" / "b" / "c.txt")
+def test_a_folder_that_is_not_there_is_refused_and_not_made(tmp_path: Path) -> None:
+    for ask in (files.require_writable, lambda path: files.write_text(path, "text")):
+        with pytest.raises(InputError, match="output file must be a path in a folder that is there; got"):
+            ask(tmp_path / "a" / "b.txt")
+    files.require_writable(tmp_path / "b.txt")
     assert not list(tmp_path.iterdir())
-    files.write_text(tmp_path / "a" / "b" / "c.txt", "text")
     with pytest.raises(InputError, match="output file"):
         files.require_writable(tmp_path / ("long" * 100))
+
+
+def test_a_folder_for_output_is_made_with_those_around_it(tmp_path: Path) -> None:
+    for _ in range(2):
+        files.make_folder(tmp_path / "a" / "b")
+    assert (tmp_path / "a" / "b").is_dir()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="output folder must be a folder that can be made"):
+        files.make_folder(tmp_path / "file")

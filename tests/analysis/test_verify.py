@@ -45,6 +45,11 @@ def test_selection_by_id_paper_and_alias() -> None:
         v.select(["fedua"])
 
 
+def _checkout(root: Path) -> None:
+    (root / "fltheory" / "data").mkdir(parents=True)
+    (root / "docs").mkdir()
+
+
 def test_a_crash_is_reported_and_loses_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def crashes(claim: object, depth: object) -> Evidence:
         raise ZeroDivisionError("a bug in a check")
@@ -57,14 +62,14 @@ def test_a_crash_is_reported_and_loses_nothing(monkeypatch: pytest.MonkeyPatch, 
     (result,) = v.run(v.select(["fedau.eq1"]), "quick")
     assert "a bug in a check" in result.crash
     assert result.evidence == [Evidence("exact", "m", "s")]
-    (tmp_path / "fltheory" / "data").mkdir(parents=True)
+    _checkout(tmp_path)
     with pytest.raises(InputError, match="crashed"):
         v.record([result], tmp_path)
     assert not list((tmp_path / "fltheory" / "data").iterdir())
 
 
 def test_recording_part_of_the_claims_keeps_the_rest(tmp_path: Path) -> None:
-    (tmp_path / "fltheory" / "data").mkdir(parents=True)
+    _checkout(tmp_path)
     v.record(list(v.run(v.select(["fedau.facts"]), "quick")), tmp_path)
     written = json.loads((tmp_path / "fltheory" / "data" / "verdicts.json").read_text(encoding="utf-8"))
     assert set(written["claims"]) == set(recorded())

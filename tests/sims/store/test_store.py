@@ -313,7 +313,7 @@ def test_exports(tmp_path):
     assert whole["columns"]["bound"] == ["inf"] * 6
     with pytest.raises(InputError, match=r"path must be a name that ends in .csv or .json"):
         stored.export(run, tmp_path / "data.xlsx")
-    with pytest.raises(InputError, match="path must be a file that can be written"):
+    with pytest.raises(InputError, match="path must be a path in a folder that is there"):
         stored.export(run, tmp_path / "nowhere" / "data.csv")
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(InputError, match="path must be a file that can be written"):
