@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -67,16 +68,17 @@ def probabilities(argument: str, value: npt.ArrayLike, *, zero: bool = False) ->
 
 
 def count(argument: str, value: Any, *, least: int = 1, most: int | None = None) -> int:
-    """`value` as an int of at least `least` (and at most `most`); a bool or a number with a fraction is refused."""
+    """`value` as an int of at least `least` (and at most `most`).
+
+    Only an integer will do, numpy's too: 2.0 is refused, since whoever keeps what was given could not count with it.
+    """
     allowed = f"a whole number of at least {least}"
-    if isinstance(value, bool | np.bool_):
-        raise InputError(argument, value, allowed)
     try:
-        whole = int(value)
-        if whole != value or whole < least:
-            raise InputError(argument, value, allowed)
-    except (TypeError, ValueError, OverflowError):
+        whole = operator.index(value)
+    except TypeError:
         raise InputError(argument, value, allowed) from None
+    if isinstance(value, bool) or whole < least:
+        raise InputError(argument, value, allowed)
     if most is not None and whole > most:
         raise InputError(argument, value, f"at most {_power(most)}")
     return whole
@@ -96,10 +98,11 @@ def processes(argument: str, value: Any) -> int:
 
 
 def cutoff(argument: str, value: Any) -> int | float:
-    """A cutoff K: a whole number of at least 1, or `math.inf` for no cutoff."""
+    """A cutoff K: a whole number of at least 1, or `math.inf` for no cutoff; 2.0 will do, as infinity is a float."""
     if isinstance(value, float | np.floating) and value == math.inf:
         return math.inf
+    whole = isinstance(value, float | np.floating) and float(value).is_integer()
     try:
-        return count(argument, value)
+        return count(argument, int(value) if whole else value)
     except InputError:
         raise InputError(argument, value, "a whole number of at least 1, or infinity") from None

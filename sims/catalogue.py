@@ -71,8 +71,8 @@ def with_defaults(experiment: Mapping[str, Any], weighting: Named) -> dict[str, 
     """
     filled = dict(experiment)
     filled["problem"] = _filled("problem", problems, experiment["problem"])
-    if filled["problem"]["name"] == TRAINING:
-        filled["problem"]["data_hash"] = filled["problem"]["data_hash"] or hash_of(filled["problem"]["data"])
+    if filled["problem"]["name"] == TRAINING and filled["problem"]["data_hash"] is None:
+        filled["problem"]["data_hash"] = hash_of(filled["problem"]["data"])
     n_clients = _problem_of(filled, 0, outlined=True).n_clients
     filled["process"] = _filled("process", _processes(), experiment["process"], implied=frozenset({"n_clients"}))
     if "n_clients" not in experiment["process"]:  # it is that of the problem, whatever a constructor's default is
@@ -157,7 +157,7 @@ def _process_of(named: Named, problem: Any, seed: int) -> Any:
     if _is_named(parameters.get("p")):
         parameters["p"] = _rates(parameters["p"], problem, seed)
     if "n_clients" in wanted:
-        parameters.setdefault("n_clients", n_clients)
+        require_clients(parameters.setdefault("n_clients", n_clients), n_clients)
     if isinstance(parameters.get("p"), Real):
         parameters["p"] = np.full(n_clients, float(number("process.p", parameters["p"])))
     process = _made("process", _processes(), parameters)

@@ -52,8 +52,9 @@ class ParticipationProcess(ABC):
         """One trace, bool array (rounds, n_clients).
 
         `sample(T, seed)` is the beginning of `sample(T + 1, seed)`. Raises InputError unless `rounds`, from 1 to
-        2**48, and `seed` >= 0 are whole numbers, and for more rounds than fit in memory.
+        2**48, and `seed` >= 0 are whole numbers, and for more clients or rounds than fit in memory.
         """
+        require_few_clients(self.n_clients)
         rounds, seed = count("rounds", rounds, most=MOST_ROUNDS), count("seed", seed, least=0)
         with _in_memory(rounds, "a trace (`sample_events` keeps participations only)"):
             trace = np.zeros((rounds, self.n_clients), dtype=np.bool_)

@@ -114,7 +114,7 @@ def divided(
     name, options = _named("data", data)
     labelled = _load(name, options)
     if data_hash is not None and labelled.hash != data_hash:
-        raise InputError(f"hash of {name}", labelled.hash, f"{data_hash}, that of the data which the experiment names")
+        raise InputError("data_hash", data_hash, f"the hash of {name}, {labelled.hash}")
     named, parameters = _named("partition", scheme)
     there = {"train": np.arange(len(labelled.train_labels)), "test": np.arange(len(labelled.test_labels))}
     if named != "natural":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -27,17 +28,20 @@ def test_what_is_no_probability(value: Any) -> None:
         probabilities("p", value)
 
 
-@pytest.mark.parametrize("value", [0, -1, 1.5, math.nan, math.inf, "3", True, None])
+@pytest.mark.parametrize(
+    "value", [0, -1, 1.5, 3.0, np.float64(3), Fraction(3), math.nan, math.inf, "3", True, np.True_, None]
+)
 def test_what_is_no_count(value: Any) -> None:
     with pytest.raises(InputError, match=r"^rounds must be a whole number of at least 1"):
         count("rounds", value)
-    if value != math.inf:
+    if value not in (math.inf, 3):
         with pytest.raises(InputError, match="or infinity"):
             cutoff("cutoff", value)
 
 
 def test_what_passes() -> None:
     assert count("rounds", np.int64(3)) == 3
-    assert count("rounds", 3.0) == 3
+    assert type(count("rounds", np.int64(3))) is int
     assert cutoff("cutoff", math.inf) == math.inf
+    assert type(cutoff("cutoff", np.float64(3))) is int
     assert probabilities("p", [1, 0.5]).tolist() == [1, 0.5]

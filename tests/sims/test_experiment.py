@@ -289,6 +289,10 @@ BAD = [
     (changed(replicates=10**11), "replicates must be at most .* 16 GiB"),
     # what does not fit together
     (changed(process__p=[0.5, 0.5]), "number of clients of the process must be 3, as many as the problem has; got 2"),
+    (
+        changed(process={"name": "permutation", "cohort_size": 2, "n_clients": 5}),
+        "number of clients of the process must be 3, as many as the problem has; got 5",
+    ),
     (changed(process__p=[0.5, 0.5, 1.5]), r"p must be in \(0, 1\]"),
     (
         changed(process={"name": "uniform-subset", "cohort_size": 4}),
