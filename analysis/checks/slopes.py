@@ -27,6 +27,7 @@ from scipy.stats import t as student
 
 from analysis.checks.tools import SLACK
 from analysis.evidence import Evidence, Tally
+from analysis.letters import plain
 from fltheory.ledger import Claim
 
 FAR = mpmath.mpf(10) ** 1000
@@ -118,14 +119,15 @@ class Run:
 
 @dataclass(frozen=True)
 class Rate:
-    """The published exponent of one letter.
+    """The exponent of one letter, as published, or ours.
 
     letter      a symbol of the formula
-    published   the exponent as printed
+    published   the exponent as printed, or as we have it
     formula     the explicit bound, or one of its terms
     at          what the other letters are while its exponent is read off
     grid, run   the letter's values, and the error there; without them the formula alone is looked at
     attained    whether the errors are to have that very exponent; otherwise they may fall faster
+    ours        whether it is not printed, but follows by a substitution of ours or from our repair
     """
 
     letter: Any
@@ -136,6 +138,7 @@ class Rate:
     run: Callable[[int], Run] | None = None
     attained: bool = True
     name: str = ""
+    ours: bool = False
 
 
 @dataclass(frozen=True)
@@ -189,9 +192,12 @@ def rates(claim: Claim, lines: Iterable[Rate], *, domain: str) -> Evidence:
     `inconsistent` where a formula has another exponent than the one printed, `refuted` where an error exceeds the
     bound or falls more slowly, `not checked` where a slope is not settled, or steeper though said to be attained.
     """
-    tally, told, alone = Tally(slack=SLACK), [], []
+    tally = Tally(slack=SLACK)
+    told: list[str] = []
+    ours: list[str] = []
+    alone: list[str] = []
     for line in lines:
-        label, published = line.name or claim.to_latex(line.letter), Fraction(line.published)
+        label, published = line.name or name_of(claim, line.letter), Fraction(line.published)
         found = exponent(line.formula, line.letter, line.at)
         if found != published:
             said = f"The formula is of order {label}^({found}), the published exponent is {published}."
@@ -213,10 +219,21 @@ def rates(claim: Claim, lines: Iterable[Rate], *, domain: str) -> Evidence:
             said = f"The slope in {label} is {slope}: faster than published, or not settled."
             return Evidence("not checked", "exact slopes", said, domain)
         tally.holds(kept, letter=label, published=str(published), slope=str(slope))
-        told.append(f"{label}: {published}, measured {slope}{'' if line.attained else ', faster'}")
-    parts = {"Exponents, published and measured": told, "Exponents of the formula": alone}
+        (ours if line.ours else told).append(
+            f"{label}: {published}, measured {slope}{'' if line.attained else ', faster'}"
+        )
+    parts = {
+        "Exponents, published and measured": told,
+        "Exponents of ours and measured": ours,
+        "Exponents of the formula": alone,
+    }
     summary = " ".join(f"{head}: {'; '.join(found)}." for head, found in parts.items() if found)
     return tally.evidence("exact", "exact slopes", summary, domain=domain)
+
+
+def name_of(claim: Claim, letter: sympy.Symbol) -> str:
+    """A letter of the paper as plain text."""
+    return plain(claim.letters.get(letter.name, letter.name))
 
 
 def floor(tally: Tally, grid: Sequence[int], values: Sequence[float], least: float, **where: Any) -> Slope:

@@ -14,9 +14,10 @@ from analysis.checks.fedamd.rates import with_chance
 from analysis.checks.fedau.rates import known_rates
 from analysis.checks.fedlaavg.rates import averaged
 from analysis.checks.points import value_of
-from analysis.checks.slopes import Estimated, Slope, average_square, exponent, floor
+from analysis.checks.slopes import Estimated, Rate, Run, Slope, average_square, exponent, floor, rates
 from analysis.evidence import Tally
 from fltheory.papers import amplified as paper
+from fltheory.papers import fedamd
 from sims.algorithms import fedavg, fedlaavg
 from sims.algorithms.amplified import Hyper, amplified
 from sims.exact import Engine, Setting
@@ -146,3 +147,18 @@ def test_an_interval_of_simulated_means_covers_the_slope_and_tells_it_from_other
 def test_simulated_means_that_may_be_zero_tell_nothing() -> None:
     slope = Estimated.of([1, 4], [[0.0, 1.0], [0.0, 1.0]], 0.99)
     assert (slope.low, slope.high) == (-math.inf, math.inf)
+
+
+def test_published_exponents_are_told_apart_from_ours_in_plain_letters() -> None:
+    tau, order = fedamd.tau, 1 / (fedamd.tau * fedamd.T)
+    lines = [
+        Rate(fedamd.T, -1, order, {"anchor_period": 2}, GRID, lambda n: Run(1 / n)),
+        Rate(tau, -1, order, {"rounds": 2}, GRID, lambda n: Run(1 / n), ours=True),
+        Rate(tau, -1, order, {"rounds": 2}),
+    ]
+    summary = rates(fedamd.tau2, lines, domain="d").summary
+    assert summary == (
+        "Exponents, published and measured: T: -1, measured -1.000 (-1.000 to -1.000). "
+        "Exponents of ours and measured: tau: -1, measured -1.000 (-1.000 to -1.000). "
+        "Exponents of the formula: tau: -1."
+    )

@@ -9,7 +9,7 @@ from typing import Any
 
 from analysis.checks import CheckBook, Depth, mutate, put, times
 from analysis.checks.points import value_of
-from analysis.checks.slopes import Rate, Run, average_square, powers, rates
+from analysis.checks.slopes import Rate, Run, average_square, name_of, powers, rates
 from analysis.evidence import Evidence
 from fltheory.ledger import Claim
 from fltheory.papers import amplified
@@ -137,7 +137,7 @@ def orders_of_random_participation(claim: Claim, depth: Depth) -> Evidence:
 def orders_of_the_table(claim: Claim, depth: Depth) -> Evidence:
     """Every row alone."""
     lines = [
-        Rate(letter, F(-1, 2), formula, AT, name=f"{name}, {claim.to_latex(letter)}")
+        Rate(letter, F(-1, 2), formula, AT, name=f"{name}, {name_of(claim, letter)}")
         for name, formula in claim.formulas.items()
         for letter in (T, S, I)
     ]

@@ -93,7 +93,7 @@ def floor_of_a_fixed_share(claim: Claim, depth: Depth) -> Evidence:
     parts = powers(2, 1, last)
     line = Rate(
         R, -2, least.subs({q: 1 - 1 / R, fast.m: 4, fast.M: 4, K: 2, L: 1}), {}, parts,
-        lambda part: Run(error(1 - F(1, part), 16**12)), name="1/(1 - q)",
+        lambda part: Run(error(1 - F(1, part), 16**12)), name="1/(1 - q)", ours=True,
     )  # fmt: skip
     quadratic = rates(replace(claim, bound=None), [line], domain=DOMAIN)
     if quadratic.verdict != "exact":
@@ -160,6 +160,6 @@ def terms_at_the_logarithmic_step(claim: Claim, depth: Depth) -> Evidence:
         Rate(R, -1, drawn, AT, rounds, lambda r: of_draws(r, 1, 1), name="heterogeneity term, R"),
         Rate(K, 0, drawn, far, few, lambda k: of_draws(4**20, k, 1), name="heterogeneity term, K"),
         Rate(m, 0, drawn, far, many, lambda n: of_draws(4**20, 1, n), attained=False, name="heterogeneity term, m"),
-        Rate(R, -2, share, AT, rounds, of_share, name="share term at the largest 1 - q, R"),
+        Rate(R, -2, share, AT, rounds, of_share, name="share term at the largest 1 - q, R", ours=True),
     ]
     return rates(claim, lines, domain=f"{DOMAIN}, mu = L = 1, E|x_R - x*|^2, the logarithm fixed at {LOG}")

@@ -128,7 +128,7 @@ def slopes_with_a_period(claim: Claim, depth: Depth) -> Evidence:
     lines = [
         Rate(T, -HALF, bound, AT, powers(16, 5, 5 + last), lambda t: run(rounds=t)),
         Rate(M, -HALF, bound, far, powers(2, 0, last), lambda n: run(n_clients=n)),
-        Rate(tau, HALF, bound, far, powers(2, 3, 3 + last), lambda t: run(anchor_period=t)),
+        Rate(tau, HALF, bound, far, powers(2, 3, 3 + last), lambda t: run(anchor_period=t), ours=True),
         Rate(K, -HALF if second else 0, bound, far, powers(2, 0, last), lambda k: run(local_steps=k)),
     ]
     return rates(claim, lines, domain=FULL)

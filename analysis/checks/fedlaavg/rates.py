@@ -116,7 +116,7 @@ def speedup_from_the_horizon_on(claim: Claim, depth: Depth) -> Evidence:
     horizon = {T: f["horizon"]}
     lines = [
         Rate(N, -1, f["first"].subs(horizon), AT, powers(4, 2, 2 + min(last, 6)), lambda n: at_horizon(n_clients=n),
-             name="N, first term at the horizon"),
+             name="N, first term at the horizon", ours=True),
         Rate(N, -1, f["second"].subs(horizon), AT, name="N, second term at the horizon"),
         Rate(E, 0, f["first"].subs(horizon), AT, name="E, first term at the horizon"),
         Rate(N, QUARTER, f["first"], AT | {"iterations": "1e9000"}, name="N, first term at fixed T"),
