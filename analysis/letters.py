@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import sympy
@@ -48,20 +48,14 @@ def letters_of(claim: Claim, names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _parts(claim: Claim) -> Iterator[sympy.Basic]:
-    yield from claim.conditions.values()
-    yield from claim.formulas.values()
-    if claim.bound:
-        yield claim.bound.rhs
-
-
-def _names(claims: Iterable[Claim]) -> set[str]:
-    return {s.name for claim in claims for part in _parts(claim) for s in part.free_symbols}
+def symbols_of(parts: Iterable[sympy.Basic]) -> dict[str, sympy.Symbol]:
+    """Code name -> symbol of everything in these formulas."""
+    return {symbol.name: symbol for part in parts for symbol in part.free_symbols}
 
 
 def in_text(*claims: Claim) -> Callable[[sympy.Basic], str]:
     """A function from the formulas of claims of one paper to plain text."""
-    letters = letters_of(claims[0], _names(claims))
+    letters = letters_of(claims[0], symbols_of(part for claim in claims for part in (*claim.parts, *claim.mentions)))
 
     def form(expression: sympy.Basic) -> str:
         powers = {power.base for power in expression.atoms(sympy.Pow)}
@@ -75,13 +69,16 @@ def in_text(*claims: Claim) -> Callable[[sympy.Basic], str]:
     return form
 
 
-def legend(claims: Iterable[Claim], form: Callable[[sympy.Basic], str]) -> list[str]:
-    """`letter = code_name: meaning` for every symbol of the claims."""
-    symbols = {s.name: s for claim in claims for part in _parts(claim) for s in part.free_symbols}
+def legend(claim: Claim, symbols: Mapping[str, sympy.Symbol], form: Callable[[sympy.Basic], str]) -> list[str]:
+    """`letter = code_name: meaning` for each of these symbols."""
     lines = []
     for name, symbol in symbols.items():
         letter = form(symbol)
-        meaning = f": {QUANTITIES[name].meaning}" if name in QUANTITIES else ""
-        if letter != name or meaning:
-            lines.append(f"{name}{meaning}" if letter == name else f"{letter} = {name}{meaning}")
+        lines.append(f"{name if letter == name else f'{letter} = {name}'}: {meaning(claim, name)}")
     return sorted(lines, key=str.casefold)
+
+
+def meaning(claim: Claim, name: str) -> str:
+    """What a symbol stands for, as the paper has it, or as everybody does."""
+    quantity = QUANTITIES.get(name)
+    return claim.meanings.get(name) or (quantity.meaning if quantity else "")

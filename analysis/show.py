@@ -14,8 +14,9 @@ from typing import Any
 import sympy
 
 from analysis.evidence import ratio_text
-from analysis.latex import statement
-from analysis.letters import in_text, legend
+from analysis.letters import in_text, legend, meaning, symbols_of
+from fltheory.latex import statement
+from fltheory.latex import words as in_latex
 from fltheory.ledger import Claim, ledger
 from fltheory.verdicts import MEANING, recorded
 
@@ -50,8 +51,7 @@ def claim_as_text(claim: Claim, latex: bool = False) -> str:
     """A referee's note: statement, letters, assumptions, conditions, bound, evidence, how to rerun."""
     entry = recorded().get(claim.id)
     repaired = ledger[claim.repaired_by] if claim.repaired_by else None
-    told = [claim] if repaired is None else [claim, repaired]
-    form: Form = claim.to_latex if latex else in_text(*told)
+    form = in_text(claim) if repaired is None else in_text(claim, repaired)
     lines = [
         f"{claim.id}: {claim.title}",
         f"{claim.kind}, {claim.where} ({claim.edition})",
@@ -60,10 +60,12 @@ def claim_as_text(claim: Claim, latex: bool = False) -> str:
     ]
     lines += ["", statement(claim)] if latex and statement(claim) else [] if latex else _statement_lines(claim, form)
     if claim.bound and claim.bound.order:
-        lines.append(_formula(f"{'printed as' if claim.origin == 'paper' else 'of order'} {claim.bound.order}"))
-    letters = legend(told, form)
+        order = f"{'printed as' if claim.origin == 'paper' else 'of order'} {claim.bound.order}"
+        lines.append(in_latex(order) if latex else _formula(order))
+    symbols = symbols_of((*claim.parts, *claim.mentions))
+    letters = _letters(claim, symbols, form, latex)
     if letters:
-        lines += ["", "letters (and their code names)", *(_formula(line) for line in letters)]
+        lines += ["", "letters (and their code names)", *letters]
     if claim.assumes:
         lines += ["", "assumes", *(f"  {a.id}: {a.title}" for a in claim.assumes)]
     if claim.uses:
@@ -72,13 +74,24 @@ def claim_as_text(claim: Claim, latex: bool = False) -> str:
     if claim.gap:
         lines += ["", "where the printed argument needs more", fill(claim.gap, 100, **_INDENT)]
     if repaired is not None:
-        lines += ["", *_repair_lines(repaired, form)]
+        lines += ["", *_repair_lines(repaired, form, latex, told=symbols)]
     paper = ledger.papers.get(claim.paper)
     if paper is not None:
         lines += ["", fill(f"reference: {paper.title}, {claim.edition}", 100)]
     if claim.unchecked:
         return "\n".join(lines)
     return "\n".join([*lines, "", f"rerun: fltheory verify {claim.id}"])
+
+
+def _letters(claim: Claim, symbols: Mapping[str, sympy.Symbol], form: Form, latex: bool) -> list[str]:
+    """What the letters stand for, a line each."""
+    if not latex:
+        return [_formula(line) for line in legend(claim, symbols, form)]
+    lines = []
+    for name, symbol in sorted(symbols.items()):
+        code = rf"\texttt{{{name}}}".replace("_", r"\_")
+        lines.append(rf"{claim.to_latex(symbol)}:\quad {code}\text{{: }}{in_latex(meaning(claim, name))}")
+    return lines
 
 
 def _formula(text: str) -> str:
@@ -101,12 +114,18 @@ def _bound_lines(claim: Claim, form: Form) -> list[str]:
     return [f"  {claim.bound.lhs}", _formula(f"<= {form(claim.bound.rhs)}")]
 
 
-def _repair_lines(repaired: Claim, form: Form) -> list[str]:
-    """The statement to use instead, with its own verdict."""
+def _repair_lines(repaired: Claim, form: Form, latex: bool, told: Mapping[str, sympy.Symbol]) -> list[str]:
+    """The statement to use instead, with the letters that were not told before, and with its own verdict."""
     lines = [f"use instead {repaired.id}: {repaired.title}", fill(repaired.words, 100, **_INDENT)]
-    lines += [_formula(f"condition {name}: {form(part)}") for name, part in repaired.conditions.items()]
-    if repaired.bound:
-        lines += _bound_lines(repaired, form)
+    if latex:
+        shown, stated = repaired.parts, [statement(repaired)] if statement(repaired) else []
+    else:
+        shown = (*repaired.conditions.values(), *([repaired.bound.rhs] if repaired.bound else []))
+        stated = [_formula(f"condition {name}: {form(part)}") for name, part in repaired.conditions.items()]
+        stated += _bound_lines(repaired, form) if repaired.bound else []
+    symbols = symbols_of((*shown, *repaired.mentions))
+    letters = _letters(repaired, {k: v for k, v in symbols.items() if k not in told}, form, latex)
+    lines += [*stated, *(["  where", *letters] if letters else [])]
     entry = recorded().get(repaired.id)
     if entry is None:
         return [*lines, "  verdict: none recorded"]

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import sympy
 
-from fltheory import plugins
+from fltheory import latex, plugins
 from fltheory.assumptions import Holding, Predicate
 from fltheory.errors import InputError
 from fltheory.symbols import UNITS, Constants
@@ -89,6 +89,9 @@ class Claim:
     asks        for an assumption: what tells whether a problem (or a process) satisfies it, and with which constants
     aliases     older names, found by lookup
     unchecked   why there is no check, for what is not checked
+    letters     code name -> letter of the paper, in LaTeX
+    meanings    code name -> meaning, for symbols that are no quantities of `fltheory.symbols`
+    mentions    symbols that only the words, the LaTeX or the left-hand side have: they are explained too
     """
 
     id: str
@@ -110,6 +113,8 @@ class Claim:
     aliases: tuple[str, ...] = ()
     unchecked: str = ""
     letters: Mapping[str, str] = field(default_factory=dict)
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    mentions: tuple[sympy.Symbol, ...] = ()
 
     @property
     def paper(self) -> str:
@@ -140,41 +145,44 @@ class Claim:
             raise InputError("claim", self.id, "an assumption that a problem can be asked for")
         return self.asks(subject)
 
+    @property
+    def parts(self) -> tuple[sympy.Basic, ...]:
+        """Everything that a machine can read of it: conditions, formulas, the right-hand side of the bound."""
+        return *self.conditions.values(), *self.formulas.values(), *([self.bound.rhs] if self.bound else [])
+
     def to_latex(self, expression: sympy.Basic) -> str:
         """`expression` in the letters of the paper."""
-        names = {s: self.letters.get(s.name, s.name) for s in expression.free_symbols}
-        return str(sympy.latex(expression, symbol_names=names))
-
-    def display_lines(self) -> dict[str, str]:
-        """Label -> LaTeX of every machine-readable part, bound first."""
-        lines = {}
-        if self.bound:
-            lines[f"bound on {self.bound.lhs}"] = self.to_latex(self.bound.rhs)
-        lines |= {name: self.to_latex(part) for name, part in self.formulas.items()}
-        lines |= {f"condition: {name}": self.to_latex(part) for name, part in self.conditions.items()}
-        return lines
+        return latex.formula(expression, self.letters)
 
     def __repr__(self) -> str:
         return f"<Claim {self.id}: {self.title}>"
 
     def _repr_latex_(self) -> str:
-        body = [self.latex] if self.latex else list(self.display_lines().values())
-        return "$$" + r" \qquad ".join(body) + "$$" if body else self.words
+        said = latex.statement(self)
+        return f"$${said}$$" if said else self.words
 
     def _repr_html_(self) -> str:
         head = f"<b>{escape(self.id)}</b> ({escape(self.kind)}, {escape(self.where)}): {escape(self.title)}"
-        lines = "".join(f"<li>{escape(k)}: ${v}$</li>" for k, v in self.display_lines().items())
-        return f"<div>{head}<p>{escape(self.words)}</p><ul>{lines}</ul></div>"
+        said = latex.statement(self)
+        return f"<div>{head}<p>{escape(self.words)}</p>{f'$${escape(said)}$$' if said else ''}</div>"
 
 
 class Paper:
-    """One paper (or one user's collection of statements): its name, its edition, its letters, its claims."""
+    """One paper (or one user's collection of statements): name, edition, letters and their meanings, claims."""
 
-    def __init__(self, name: str, title: str, *, edition: str, letters: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        *,
+        edition: str,
+        letters: Mapping[str, str] | None = None,
+        meanings: Mapping[str, str] | None = None,
+    ) -> None:
         if not name.isidentifier():
             raise InputError("name of a paper", name, "one word, the first part of all its claim ids")
         self.name, self.title, self.edition = name, title, edition
-        self.letters = dict(letters or {})
+        self.letters, self.meanings = dict(letters or {}), dict(meanings or {})
         self.claims: dict[str, Claim] = {}
 
     def claim(self, name: str, title: str, *, kind: Kind, where: str, words: str, **parts: Any) -> Claim:
@@ -187,6 +195,7 @@ class Paper:
             words,
             edition=self.edition,
             letters=self.letters,
+            meanings=self.meanings,
             **parts,
         )
         if new.id in self.claims:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 
-from analysis.letters import in_text, legend, letters_of, plain
+from analysis.letters import in_text, letters_of, plain, symbols_of
 from analysis.show import _short, claim_as_text
+from fltheory.latex import statement, words
 from fltheory.ledger import ledger
 from tests.analysis import toy
 
@@ -51,19 +51,55 @@ def test_powers_of_squares_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize("id_", sorted(ledger))
-def test_every_letter_of_a_page_is_explained(id_: str) -> None:
+def test_the_letters_of_a_page_are_those_of_its_formulas(id_: str) -> None:
     claim = ledger[id_]
-    told = [claim] if not claim.repaired_by else [claim, ledger[claim.repaired_by]]
-    form = in_text(*told)
-    explained = {re.split(r" = |: ", line)[0] for line in legend(told, form)}
-    for part in _parts(claim):
-        for symbol in part.free_symbols:
-            assert form(symbol) in explained | {symbol.name}
+    repaired = ledger[claim.repaired_by] if claim.repaired_by else None
+    form = in_text(claim) if repaired is None else in_text(claim, repaired)
+    page = claim_as_text(claim)
+    own, _, rest = page.partition("letters (and their code names)\n")
+    told = code_names(rest.partition("\n\n")[0])
+    assert told == set(symbols_of((*claim.parts, *claim.mentions)))
+    for part in claim.parts:
         assert "\\" not in form(part)
+    for name, symbol in symbols_of(claim.parts).items():
+        shown = own.replace("\n", " ")
+        assert form(symbol) in shown, name
+    if repaired is not None:
+        shown_parts = [*repaired.conditions.values(), *([repaired.bound.rhs] if repaired.bound else [])]
+        where = page.partition("\nuse instead ")[2].partition("\n  where\n")[2].partition("\n  verdict")[0]
+        assert code_names(where) == set(symbols_of((*shown_parts, *repaired.mentions))) - told
 
 
-def _parts(claim: Any) -> list[Any]:
-    return [*claim.conditions.values(), *claim.formulas.values(), *([claim.bound.rhs] if claim.bound else [])]
+def code_names(lines: str) -> set[str]:
+    """Of a legend, whose lines all have a meaning."""
+    joined = re.sub(r"\n {6}", " ", lines)
+    found = [re.fullmatch(r"  (?:.+ = )?(\w+): \S.*", line) for line in joined.splitlines()]
+    assert all(found), lines
+    return {line[1] for line in found if line}
+
+
+# The mean, and the number of an iteration, which are letters of the papers too.
+USUAL = {r"\mathbb{E}", "t"}
+
+
+@pytest.mark.parametrize("id_", sorted(id_ for id_, claim in ledger.items() if claim.bound))
+def test_the_letters_of_a_left_side_are_explained(id_: str) -> None:
+    claim = ledger[id_]
+    assert claim.bound is not None
+    bare = re.sub(r"\\(?:text|hat)\{[^{}]*\}|\\mathbb\{E\}", " ", words(claim.bound.lhs))
+    used = set(re.findall(r"\\?[A-Za-z]+(?:_\{?\w\}?)?", bare.replace("{", "").replace("}", "")))
+    explained = {claim.letters.get(name, name) for name in symbols_of((*claim.parts, *claim.mentions))}
+    assert (used & set(claim.letters.values())) - explained <= USUAL
+
+
+def test_a_legend_is_held_against_what_the_symbols_of_the_paper_mean() -> None:
+    page = claim_as_text(ledger["fast.alg2"])
+    assert "accuracy: accuracy after the round" in page  # and not FedAMD's accuracy, a target
+    latex = claim_as_text(ledger["fedamd.thm44"], latex=True)
+    assert r"\tau:\quad \texttt{anchor\_period}\text{: }\text{rounds from one anchor round to the next}" in latex
+    assert statement(ledger["fedamd.thm44.repaired"]) in latex
+    assert latex.count(r"\texttt{miner\_rounds}") == 1
+    assert "miner" not in latex.partition("verdict:")[0]
 
 
 def test_a_page_speaks_one_alphabet() -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from html import escape
 
 import pytest
 import sympy
 
 from fltheory.errors import InputError
+from fltheory.latex import statement
 from fltheory.ledger import Bound, Paper, ledger
 from fltheory.symbols import Constants, cutoff, noise_std, quantity, rate, rounds
 from fltheory.units import GRADIENT, ONE
@@ -91,4 +93,8 @@ def test_claims_render_in_a_notebook() -> None:
     assert "fedau.lemB61" in claim._repr_html_()
     assert r"\frac" in claim._repr_latex_()
     assert claim.to_latex(rounds / cutoff) == r"\frac{T}{K}"
-    assert claim.to_latex(sympy.Symbol("unnamed")) == "unnamed"
+    assert claim.to_latex(sympy.Symbol("unnamed")) == r"\text{unnamed}"
+    bound = ledger["fedau.thm3"]  # the same statement everywhere
+    assert bound._repr_latex_() == f"$${statement(bound)}$$"
+    assert escape(statement(bound)) in bound._repr_html_()
+    assert ledger["fedau.E15"]._repr_latex_() == ledger["fedau.E15"].words

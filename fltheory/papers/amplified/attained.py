@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fltheory.papers.amplified.bounds import cor32
 from fltheory.papers.amplified.rates import linspeed
-from fltheory.papers.amplified.setting import paper
+from fltheory.papers.amplified.setting import P, paper
 
 cor32_attained = paper.claim(
     "cor32.attained", "The exponents of Corollary 3.2 are attained",
@@ -25,4 +25,5 @@ linspeed_attained = paper.claim(
     words="In the runs of cor32.attained the error has the exponents of this rate.",
     formulas=linspeed.formulas,
     uses=("amplified.linspeed", "amplified.cor32.attained"),
+    mentions=(P,),
 )  # fmt: skip

@@ -127,6 +127,8 @@ lower = paper.claim(
     kind="remark", where="section 5",
     words="Under regularised participation S I T calls of the gradient oracle reach the error sigma/sqrt(S I T), the "
     "order of the lower bound for stochastic gradients.",
+    latex=r"\text{error } \frac{\sigma}{\sqrt{S I T}} \text{ after } S I T \text{ gradients}",
+    mentions=(S, I, T, sigma),
     unchecked="Rests on a cited lower bound (Arjevani et al.)",
     uses=("amplified.cor43",),
 )  # fmt: skip

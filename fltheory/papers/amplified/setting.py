@@ -38,6 +38,13 @@ paper = Paper(
         "anchor": "\\mathbf{x}_{t_0}", "accumulated": "\\mathbf{u}", "chance": "p", "stay": "s",
         "enter": "a", "leave": "b", "inverse_size": "\\mathbb{E}[1/|\\mathcal{S}|]", "turns": "r",
     },
+    meanings={
+        "accumulated": "sum of the weighted updates since the start of the interval",
+        "anchor": "the model at the start of the interval", "enter": "probability that an absent client comes back",
+        "inverse_size": "mean of 1 over the number of participants, given that there are any",
+        "leave": "probability that a present client leaves",
+        "stay": "probability that the token stays with its client", "turn": "number of a round within the cycle",
+    },
 )  # fmt: skip
 
 amplification = quantity("amplification", ONE, "> 0", "factor on the updates that an interval has accumulated")
@@ -57,6 +64,8 @@ objective_scale = quantity("objective_scale", ONE, "> 0", "factor by which the o
 samples_each = quantity("samples_each", ONE, "whole number >= 1", "gradients that each client averages")
 centre_spread = quantity("centre_spread", PARAM, ">= 0", "largest distance of a round's minimiser from their average")
 
+anchor, accumulated = Symbol("anchor", real=True), Symbol("accumulated", real=True)
+
 L, sigma, d, I, N = smoothness, noise_std, heterogeneity, local_steps, n_clients
 P, T, S, rho, gamma, eta = interval, rounds, cohort_size, participation_norm, local_lr, amplification
 beta, nu, delta, c = round_divergence, cohort_divergence, interval_divergence, allowed_failure
@@ -69,12 +78,17 @@ HALF = Rational(1, 2)
 ass1 = paper.assumption(
     "ass1", "Local objectives are L-smooth", where="Assumption 1, (2)",
     words="Every local gradient is Lipschitz with constant L.",
+    latex=r"\|\nabla F_n(\mathbf{x}) - \nabla F_n(\mathbf{y})\| \le L \|\mathbf{x} - \mathbf{y}\|",
+    mentions=(L,),
     asks=smooth,
 )  # fmt: skip
 ass2 = paper.assumption(
     "ass2", "Stochastic gradients unbiased, variance at most sigma^2", where="Assumption 2, (3)",
     words="A stochastic gradient is unbiased with variance at most sigma^2; its noise is fresh in every local step "
     "and independent over clients.",
+    latex=r"\mathbb{E}[\mathbf{g}_n(\mathbf{x})] = \nabla F_n(\mathbf{x}), \quad "
+    r"\mathbb{E}\|\mathbf{g}_n(\mathbf{x}) - \nabla F_n(\mathbf{x})\|^2 \le \sigma^2",
+    mentions=(sigma,),
     gap="Independence over clients is not printed. It is read into the assumption, as is customary, because the "
     "factor rho^2 before sigma^2 rests on it.",
     asks=bounded_noise,
@@ -82,6 +96,8 @@ ass2 = paper.assumption(
 ass3 = paper.assumption(
     "ass3", "Gradient divergence from the global gradient at most d^2", where="Assumption 3, (4)",
     words="||grad F_n(x) - grad f(x)||^2 <= d^2 for all x and n.",
+    latex=r"\|\nabla F_n(\mathbf{x}) - \nabla f(\mathbf{x})\|^2 \le d^2",
+    mentions=(d,),
     asks=bounded_dissimilarity,
 )  # fmt: skip
 ass3p = paper.assumption(
@@ -89,6 +105,7 @@ ass3p = paper.assumption(
     words="At every x: a round's weighted gradient is within beta of grad f in every round (5); within a round the "
     "weighted variance of the gradients is at most nu^2 (6); the weighted gradient averaged over an interval of P "
     "rounds is within delta(P) of grad f (7). The intervals that count start at multiples of P.",
+    mentions=(P, beta, nu, delta),
     latex=r"\Big\| \tfrac1P \textstyle\sum_{t=t_0}^{t_0+P-1} \sum_n q_t^n (\nabla F_n(\mathbf{x}) - "
     r"\nabla f(\mathbf{x})) \Big\|^2 \le \tilde\delta^2(P)",
 )  # fmt: skip
@@ -98,6 +115,9 @@ rho_definition = paper.claim(
     kind="definition", where="section 3",
     words="In every round the participation weights are nonnegative, sum to one, and their squares sum to at most "
     "rho^2; hence 1/N <= rho^2 can be taken <= 1.",
+    latex=r"q_t^n \ge 0, \quad \sum_n q_t^n = 1, \quad \sum_n (q_t^n)^2 \le \rho^2, \quad \frac{1}{N} \le \rho^2 "
+    r"\le 1",
+    mentions=(N, rho),
     unchecked="Definition",
 )  # fmt: skip
 
@@ -106,11 +126,14 @@ alg1 = paper.claim(
     kind="algorithm", where="Algorithm 1",
     words="Each round adds the weighted local updates to the model and to an accumulator; after P rounds the "
     "accumulator times eta - 1 is added to the model.",
+    latex=r"\mathbf{x} \leftarrow \mathbf{x} + \sum_n q_t^n \Delta_t^n, \quad \mathbf{u} \leftarrow \mathbf{u} + "
+    r"\sum_n q_t^n \Delta_t^n \quad \text{in each round,} \qquad "
+    r"\mathbf{x} \leftarrow \mathbf{x} + (\eta - 1) \mathbf{u} \quad \text{after } P \text{ rounds}",
+    mentions=(P, eta, accumulated),
     unchecked="Our copy of the box is incomplete: line 14, after the one that moves t_0, is blank in it",
     repaired_by="amplified.alg1.repaired",
 )  # fmt: skip
 
-anchor, accumulated = Symbol("anchor", real=True), Symbol("accumulated", real=True)
 alg1_repaired = paper.claim(
     "alg1.repaired", "Algorithm 1 with the accumulator reset after each interval",
     kind="algorithm", where="Algorithm 1 and section 2",

@@ -40,6 +40,8 @@ lem45 = paper.claim(
     kind="lemma", where="Lemma 4.5",
     words="For a stationary process with strong mixing coefficients O(P^-5) the averaged weight is asymptotically "
     "normal with mean mu and variance vhat^2/P, vhat^2 the variance plus twice the sum of all autocovariances.",
+    latex=r"\sqrt{P} \, (\overline{q^n} - \mu) \to \mathcal{N}(0, \hat v^2) \quad \text{as } P \to \infty",
+    mentions=(P, long_run_variance),
     unchecked="Imported (Billingsley, Probability and Measure, Theorem 27.4)",
     gap="That the autocovariances tend to zero does not make their sum converge; the printed mixing rate does.",
 )  # fmt: skip

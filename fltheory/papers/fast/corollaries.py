@@ -49,7 +49,7 @@ cor1 = paper.claim(
         AVERAGE,
         (4 * zeta / c + 4 * c * L * sigma**2) * sqrt(s / (R * K))
         + (120 - 60 * q) * (c * L * sigma_G) ** 2 * K / (s * R),
-        order="O(sqrt((nq + m(1-q))/(nmKR))) + O(mnK/((nq + (1-q)m) R))",
+        order="O(sqrt((n q + m (1-q))/(n m K R))) + O(m n K/((n q + (1-q) m) R))",
         unit=SQUARED,
     ),
     uses=("fast.thm1",),
@@ -67,7 +67,7 @@ cor2 = paper.claim(
     bound=Bound(
         AVERAGE,
         (4 * zeta / c + 4 * c * L * sigma**2 + (120 - 60 * q) * (c * L * sigma_G) ** 2) / sqrt(m * K * R),
-        order="O(1/sqrt(mRK))",
+        order="O(1/sqrt(m R K))",
         unit=SQUARED,
     ),
     uses=("fast.cor1",),

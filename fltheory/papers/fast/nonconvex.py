@@ -64,7 +64,7 @@ thm1 = paper.claim(
     conditions=STEPS | SNAPSHOTS,
     bound=Bound(
         AVERAGE, PRINTED,
-        order="4 zeta/(K R eta) + 4(qn + (1-q)m)/(mn) L eta sigma^2 + (120(1-q) + 60q) L^2 K^2 eta^2 sigma_G^2",
+        order="4 zeta/(K R eta) + 4(q n + (1-q) m)/(m n) L eta sigma^2 + (120(1-q) + 60 q) L^2 K^2 eta^2 sigma_G^2",
         unit=SQUARED,
     ),
     uses=(

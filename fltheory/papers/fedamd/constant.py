@@ -17,6 +17,7 @@ from fltheory.papers.fedamd.setting import (
     M,
     T,
     anchor_noise,
+    b,
     b_small,
     c,
     eta,
@@ -146,7 +147,7 @@ eq158 = paper.claim(
     words="At eta = 1/(L (1 + 2a)), a = (M/(Ap)) sqrt(1 - p^A), the terms L/2 + 4 eta (1 - p^A) (M/(Ap))^2 L^2 stay "
     "below 1/(2 eta), so that the squared moves may be dropped.",
     conditions={"probability": p < 1},
-    bound=Bound("L/2 + 4 eta (1 - p^A) (M/(Ap))^2 L^2", 1 / (2 * eta), unit=LOSS / PARAM**2),
+    bound=Bound("L/2 + 4 eta_s eta_l K (1 - p^A) (M/(Ap))^2 L^2", 1 / (2 * eta), unit=LOSS / PARAM**2),
     formulas={"step": 1 / (L * (1 + 2 * spread))},
     repaired_by="fedamd.thm48.repaired",
     gap="At the printed step the coefficient is negative for a > 1/2; with 2 sqrt(2) in place of 2 this line holds.",
@@ -171,7 +172,7 @@ thm48 = paper.claim(
     conditions={**step_within(2), **local_step},
     bound=Bound(
         AVERAGE, _stationarity(4, 3),
-        order="T = O((1/(1 - p^A) + M/(Ap sqrt(1 - p^A)))/eps) with b = min(sigma^2/(M eps), n)", unit=GRADIENT**2,
+        order="T = O((1/(1 - p^A) + M/(A p sqrt(1 - p^A)))/eps) with b = min(sigma^2/(M eps), n)", unit=GRADIENT**2,
     ),
     uses=("fedamd.A41", "fedamd.A42", "fedamd.A43", *_STEPS48),
     repaired_by="fedamd.thm48.repaired",
@@ -213,6 +214,7 @@ thm48_improved = paper.claim(
     conditions={**step_within(2), "one local step": K <= 1},
     bound=Bound(AVERAGE + " for b = n", _stationarity(2, 0), unit=GRADIENT**2),
     uses=("fedamd.lemB1.repaired", "fedamd.lemB3", "fedamd.law.noise", "fedamd.law.staleness"),
+    mentions=(b,),
 )  # fmt: skip
 
 # ---- Corollary 4.9 ---------------------------------------------------------------------------------------
@@ -243,6 +245,7 @@ cor49 = paper.claim(
     uses=("fedamd.thm48",),
     repaired_by="fedamd.cor49.repaired",
     gap="Rests on Theorem 4.8, whose step its own allows; 3Mc/A bounds 2 (M/(Ap)) sqrt(1 - p^A) from above.",
+    mentions=(p,),
 )  # fmt: skip
 
 cor49_repaired = paper.claim(
@@ -263,4 +266,5 @@ cor49_repaired = paper.claim(
     ),
     formulas={"probability": best_probability, "printed factor": Integer(3)},
     uses=("fedamd.thm48.repaired",),
+    mentions=(p,),
 )  # fmt: skip

@@ -73,7 +73,7 @@ thm44_order = paper.claim(
     bound=Bound(
         "min over t < T of E|grad F(x_t)|^2",
         order_constant * (gap / (eta * T) + (eta_s + eta_l * K * L) * eta_l * K * L * anchor_noise),
-        order="O((F(x_0) - F_*)/(eta_s eta_l K T)) + O((eta_s + eta_l K L) eta_l K L 1{b<n} sigma^2/(Mb))",
+        order="O((F(x_0) - F_*)/(eta_s eta_l K T)) + O((eta_s + eta_l K L) eta_l K L 1{b<n} sigma^2/(M b))",
         unit=GRADIENT**2,
     ),
     uses=("fedamd.thm44.repaired",),
@@ -147,7 +147,7 @@ thm44_repaired = paper.claim(
         "average over miner rounds of E|grad F(x_t)|^2",
         2 * gap / (eta * miner_rounds)
         + (Rational(3, 2) * (tau - 1) * eta_s * eta_l * K * L + (eta_l * K * L) ** 2) * anchor_noise,
-        order="O((F(x_0) - F_*)/(eta_s eta_l K T)) + O((tau eta_s + eta_l K L) eta_l K L 1{b<n} sigma^2/(Mb))",
+        order="O((F(x_0) - F_*)/(eta_s eta_l K T)) + O((tau eta_s + eta_l K L) eta_l K L 1{b<n} sigma^2/(M b))",
         unit=GRADIENT**2,
     ),
     uses=("fedamd.law.local", "fedamd.eq4"),
@@ -217,7 +217,7 @@ cor45_repaired_b = _cor45_repaired(
         "local step and noise": 12 * L_sigma**2 * gap <= L * K * b_small * sigma**2 * T * tau,
     },
     Rational(11, 2) * sigma * sqrt(tau * L * gap / (K * M * T)) + L * gap / (tau * K * M * T),
-    "O(sigma sqrt(tau L gap/(KMT)))",
+    "O(sigma sqrt(tau L gap/(K M T)))",
 )  # fmt: skip
 cor45_repaired_c = _cor45_repaired(
     "-C", "Corollary 4.5 with restored units: large anchor batches",

@@ -69,7 +69,7 @@ thm411 = paper.claim(
     },
     bound=Bound(
         LAST, _linear_rate(6),
-        order="T = O(1/(mu (1-p^A)) (1 + M/(mu Ap) + M mu (1-p^A)/(Ap)) log(1/eps))", unit=LOSS,
+        order="T = O(1/(mu (1-p^A)) (1 + M/(mu A p) + M mu (1-p^A)/(A p)) log(1/eps))", unit=LOSS,
     ),
     uses=(
         "fedamd.A41", "fedamd.A42", "fedamd.A43", "fedamd.A410", "fedamd.eq170", "fedamd.lemE3.repaired",
@@ -86,7 +86,7 @@ thm411_improved = paper.claim(
     "does not shrink with mu/L.",
     assumes=(A41, A42, A43, A410),
     conditions={**step_within(2 * sqrt(5)), "curvature": mu <= L, **local_step},
-    bound=Bound(LAST, _linear_rate(6), order="T = O((kappa/(1-p^A)) (1 + M/(Ap)) log(1/eps))", unit=LOSS),
+    bound=Bound(LAST, _linear_rate(6), order="T = O((kappa/(1-p^A)) (1 + M/(A p)) log(1/eps))", unit=LOSS),
     uses=("fedamd.lemE3.repaired", "fedamd.law.noise", "fedamd.law.staleness", "fedamd.A410"),
 )  # fmt: skip
 

@@ -78,7 +78,7 @@ thm46 = paper.claim(
     conditions={**_thm46_step, **local_step},
     bound=Bound(
         OVER_MINERS, 4 * gap / (eta * _counted) + 8 * anchor_noise,
-        order="T = O((1 + 2M tau/A) tau/(tau - 1)/eps) with b = min(sigma^2/(M eps), n)", unit=GRADIENT**2,
+        order="T = O((1 + 2 M tau/A) tau/(tau - 1)/eps) with b = min(sigma^2/(M eps), n)", unit=GRADIENT**2,
     ),
     uses=(
         "fedamd.A41", "fedamd.A42", "fedamd.A43", "fedamd.eq4", "fedamd.lemB2b", "fedamd.lemB3", "fedamd.lemD1",

@@ -37,7 +37,17 @@ paper = Paper(
         "thinning": "c", "gradient_norm": "\\|\\nabla F(\\tilde x_t)\\|", "cache_error": "\\|\\tilde g_t - \\nabla "
         "F(\\tilde x_t)\\|", "mean_cache_error": "\\mathbb{E}\\|\\mathbb{E}\\tilde g_t - \\nabla F(\\tilde x_t)\\|^2",
         "move_square": "\\mathbb{E}\\|\\tilde x_{t+1} - \\tilde x_t\\|^2", "cache_staleness": "S_t",
-        "step": "\\eta", "other_step": "\\eta'",
+        "step": "\\eta", "other_step": "\\eta'", "vectors": "a", "deviation": "s",
+    },
+    meanings={
+        "distance": "distance of the two points",
+        "A": "clients that take part in a round", "K": "local steps a round", "M": "number of clients",
+        "cycle_move": "move of the miner rounds of a cycle, times the cached gradient", "eps": "accuracy to reach",
+        "inverse_square": "1/mu^2", "k": "number of a local step", "mu": "Polyak-Lojasiewicz constant",
+        "participation_ratio": "clients over participants", "period": "rounds from one anchor round to the next",
+        "probability": "probability that a participant is an anchor",
+        "q": "probability that a given client refreshes its cache in a round",
+        "sigma": "standard deviation bound of a stochastic gradient",
     },
 )  # fmt: skip
 
@@ -91,11 +101,16 @@ prob = paper.claim(
 A41 = paper.assumption(
     "A41", "Local objectives are L-smooth", where="Assumption 4.1",
     words="Every client's gradient is Lipschitz with constant L.",
+    latex=r"\|\nabla F_m(\mathbf{x}) - \nabla F_m(\mathbf{y})\| \le L \|\mathbf{x} - \mathbf{y}\|",
+    mentions=(L,),
     uses=("fedamd.prob",), asks=smooth,
 )  # fmt: skip
 A42 = paper.assumption(
     "A42", "Minibatch noise at most sigma^2 over batch size", where="Assumption 4.2",
     words="A gradient on |B| samples has mean squared error at most sigma^2 / |B|, at every point and client.",
+    latex=r"\mathbb{E}\|\nabla f_m(\mathbf{x}, \mathcal{B}) - \nabla F_m(\mathbf{x})\|^2 \le "
+    r"\frac{\sigma^2}{|\mathcal{B}|}",
+    mentions=(sigma,),
     asks=bounded_noise,
     gap="The noise terms sigma^2/(Mb) of the theorems use, without saying so, that the noise is independent over "
     "clients and samples, as it is where every client draws its own samples.",
@@ -104,11 +119,17 @@ A43 = paper.assumption(
     "A43", "Average smoothness of the noise, L_sigma", where="Assumption 4.3",
     words="The difference of the gradient noise at two points, on the same |B| samples, has mean square at most "
     "L_sigma^2 / |B| times their squared distance.",
+    latex=r"\mathbb{E}\|(\nabla f_m(\mathbf{x}, \mathcal{B}) - \nabla F_m(\mathbf{x})) - (\nabla f_m(\mathbf{y}, "
+    r"\mathcal{B}) - \nabla F_m(\mathbf{y}))\|^2 \le \frac{L_\sigma^2}{|\mathcal{B}|} \|\mathbf{x} - "
+    r"\mathbf{y}\|^2",
+    mentions=(L_sigma,),
     asks=smooth_noise,
 )  # fmt: skip
 A410 = paper.assumption(
     "A410", "PL condition with constant mu", where="Assumption 4.10",
     words="|grad F|^2 is at least 2 mu (F - F_*) everywhere. With L-smoothness mu is at most L.",
+    latex=r"\|\nabla F(\mathbf{x})\|^2 \ge 2 \mu (F(\mathbf{x}) - F_*), \quad \mu \le L",
+    mentions=(mu, L),
     asks=polyak_lojasiewicz,
 )  # fmt: skip
 
@@ -132,6 +153,10 @@ alg1 = paper.claim(
     words="A of M clients take part; each is an anchor with probability p_t and refreshes its cached gradient on b "
     "samples, or a miner, which takes K steps with recursively corrected gradients that start from the mean cached "
     "gradient. The model moves by the mean of the miners' changes.",
+    latex=r"\tilde{\mathbf{x}}_{t+1} = \tilde{\mathbf{x}}_t - \frac{\eta_s}{\nu} \sum_{j=1}^{\nu} \Delta "
+    r"\mathbf{x}_t^{(a_j)} \quad \text{over the miners } a_1, \ldots, a_\nu \text{ of the } A \text{ "
+    r"participants}",
+    mentions=(A, M, K, b, eta_s),
     unchecked="OCR of our copy merges two assignments of the miner's first line (the local model starts from the "
     "global one, the local direction from the mean cached gradient); the implementation is tested in sims",
 )  # fmt: skip
@@ -194,5 +219,7 @@ eq4 = paper.claim(
     "eq4", "(4): sequential probability, anchors every tau rounds",
     kind="definition", where="(4)",
     words="p_t is 1 where tau divides t and 0 elsewhere, tau >= 2.",
+    latex=r"p_t = 1 \text{ if } \tau \mid t, \quad p_t = 0 \text{ otherwise}, \quad \tau \ge 2",
+    mentions=(tau,),
     unchecked="Definition",
 )  # fmt: skip

@@ -94,6 +94,8 @@ lemB2b_tighter = paper.claim(
     "lemB2b.tighter", "(16) is much tighter than (15)",
     kind="remark", where="Lemma B.2, before (16)",
     words="(16) is tighter than (15) where the squared sum is below (a^2 - 2a) s^2.",
+    latex=r"\Big\|\sum_i e_i\Big\|^2 < (a^2 - 2 a) s^2",
+    mentions=(vectors, deviation),
     uses=("fedamd.lemB2a", "fedamd.lemB2b"),
     unchecked="Informal",
 )  # fmt: skip

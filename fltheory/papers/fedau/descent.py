@@ -50,6 +50,7 @@ thm1 = paper.claim(
     formulas={"coefficient": weight * p / total_weight},
     uses=("fedau.thmB41",),
     gap="h* stands for the minimum of h, as usual for losses; boundedness of f alone does not give it.",
+    mentions=(N,),
 )  # fmt: skip
 
 thmB41 = paper.claim(

@@ -27,6 +27,8 @@ C6 = paper.claim(
     kind="definition", where="Appendix C.6.2, (C.6.1)",
     words="p_n = <kappa_n, q>/lambda with kappa_n ~ Dir(alpha_d), q ~ Dir(alpha_p) drawn once, lambda = 1/(C mu); "
     "values below 0.02 are raised to it.",
+    latex=r"p_n = \max\Big(\frac{\langle \kappa_n, q \rangle}{\lambda}, 0.02\Big), \quad \kappa_n \sim "
+    r"\mathrm{Dir}(\alpha_d), \quad q \sim \mathrm{Dir}(\alpha_p), \quad \lambda = \frac{1}{C \mu}",
     unchecked="Definition",
 )  # fmt: skip
 
@@ -52,6 +54,7 @@ C6_markov05 = paper.claim(
     "C6.markov05", "Maximum transition probability set to .05",
     kind="definition", where="Appendix C.6.1",
     words="The probability of turning on is at most 0.05.",
+    latex=r"\Pr\{\mathbb{I}_{t+1}^n = 1 \mid \mathbb{I}_t^n = 0\} \le 0.05",
     unchecked="Setting: a maximum, so the smaller a = p/(1-p) below p = 1/21 is consistent with it",
     uses=("fedau.C6.markov",),
 )  # fmt: skip

@@ -46,6 +46,24 @@ paper = Paper(
         "mean_weight_error": "W", "largest_weight_error": "\\max_t \\frac1N\\sum_n (p_n\\omega_t^n - 1)^2",
         "client_curvature": "a_n", "client_centre": "b_n", "limit_point": "\\bar{x}", "skew": "s", "mark": "z",
     },
+    meanings={
+        "active": "active rounds of a cycle", "client_centre": "minimiser of the client's objective",
+        "client_curvature": "second derivative of the client's objective", "completed": "completed intervals so far",
+        "data_weight": "weight of the client's data", "enter": "probability of turning on",
+        "first": "mean of the norms, or the norm of the first vector",
+        "first_passage": "probability that so many intervals end exactly there", "k": "length of an interval",
+        "leave": "probability of turning off", "limit_point": "the limit of the mean model",
+        "mark": "variable of the integral", "open_interval": "rounds of the open interval",
+        "participated": "1 if the client takes part in the round, else 0",
+        "participations": "number of rounds in which the client took part",
+        "second": "mean of the squared norms, or the norm of the second vector",
+        "skew": "mean pull of unequal curvatures at the minimum of h",
+        "split": "factor that splits a product or a square",
+        "squared_difference": "mean of (X_1 - X_2)^2 / M_t, X_1 and X_2 the first two intervals",
+        "total_data_weight": "sum of the data weights of all clients",
+        "total_weight": "sum over clients of weight times rate",
+        "weight": "constant aggregation weight of the client",
+    },
 )  # fmt: skip
 
 # Letters that only the statements of this paper need.
@@ -140,29 +158,41 @@ A1 = paper.claim(
 ass1 = paper.assumption(
     "ass1", "Local objectives are L-smooth", where="Assumption 1",
     words="Every local gradient is Lipschitz with constant L.",
+    latex=r"\|\nabla F_n(\mathbf{x}) - \nabla F_n(\mathbf{y})\| \le L \|\mathbf{x} - \mathbf{y}\|",
+    mentions=(L,),
     asks=smooth,
 )  # fmt: skip
 ass2 = paper.assumption(
     "ass2", "Stochastic gradients unbiased, variance at most sigma^2, independent noise", where="Assumption 2",
     words="Stochastic gradients are unbiased with variance at most sigma^2; their noise is independent over rounds, "
     "clients and local steps.",
+    latex=r"\mathbb{E}[\mathbf{g}_n(\mathbf{x})] = \nabla F_n(\mathbf{x}), \quad "
+    r"\mathbb{E}\|\mathbf{g}_n(\mathbf{x}) - \nabla F_n(\mathbf{x})\|^2 \le \sigma^2",
+    mentions=(sigma,),
     asks=bounded_noise,
 )  # fmt: skip
 ass3 = paper.assumption(
     "ass3", "Gradient divergence from the global gradient at most delta^2", where="Assumption 3",
     words="||grad F_n(x) - grad f(x)||^2 <= delta^2 for all x and n.",
+    latex=r"\|\nabla F_n(\mathbf{x}) - \nabla f(\mathbf{x})\|^2 \le \delta^2",
+    mentions=(delta,),
     asks=bounded_dissimilarity,
 )  # fmt: skip
 ass4 = paper.assumption(
     "ass4", "Participation independent over rounds and clients, Bernoulli(p_n)", where="Assumption 4",
     words="Client n participates in each round with probability p_n, independently over rounds and clients and of "
     "the gradient noise.",
+    latex=r"\mathbb{I}_t^n \sim \mathrm{Bernoulli}(p_n) \quad \text{independent over } t \text{ and } n",
+    mentions=(p,),
     asks=independent_rounds,
 )  # fmt: skip
 ass5 = paper.assumption(
     "ass5", "Nearly optimal weights (Option 1) or bounded global gradient (Option 2)", where="Assumption 5",
     words="Either (1/N) sum_n (p_n w_t^n - 1)^2 <= 1/81 in every round, and then Psi_G = 0; or ||grad f(x)|| <= G "
     "everywhere, and then Psi_G = G^2.",
+    latex=r"\frac1N \sum_n (p_n \omega_t^n - 1)^2 \le \frac{1}{81}, \ \Psi_G = 0 \quad \text{or} \quad \|\nabla "
+    r"f(\mathbf{x})\| \le G, \ \Psi_G = G^2",
+    mentions=(N, objective_gradient_bound),
     asks=bounded_gradient_or_good_weights,
 )  # fmt: skip
 

@@ -29,6 +29,8 @@ prob1 = paper.claim(
     "prob1", "Choose weights close to the inverse average participation rate",
     kind="definition", where="Problem 1",
     words="Choose weights whose long-term average is close to T divided by the number of participations.",
+    latex=r"\frac1T \sum_{t=0}^{T-1} \omega_t^n \approx \frac{T}{\sum_{t=0}^{T-1} \mathbb{I}_t^n}",
+    mentions=(T,),
     unchecked="Informal goal; undefined for a client that never participates",
 )  # fmt: skip
 
@@ -164,7 +166,7 @@ thm3 = paper.claim(
     assumes=(ass4,),
     conditions={"rounds": T >= 2},
     bound=Bound(
-        WEIGHT_ERROR, (3 * K + 2 * K * log(T)) / T + miss ** (2 * K), order="O(K log T / T + (1/N) sum (1-p_n)^(2K))"
+        WEIGHT_ERROR, (3 * K + 2 * K * log(T)) / T + miss ** (2 * K), order="O(K log T / T + (1/N) sum (1-p_n)^(2 K))"
     ),
     formulas={"first line": (K + (T - 1) * miss ** (2 * K) + 2 * K * miss * (polygamma(0, T) + EulerGamma)) / T},
     uses=("fedau.alg2", "fedau.ass4", "fedau.lemB61", "fedau.thm3.repaired"),
@@ -191,7 +193,7 @@ thm3_improved = paper.claim(
         WEIGHT_ERROR,
         (miss**2 * Min(K, 1 / p) + 2 * K * p**2 * interval_variance + p * interval_variance * (1 + log(T))) / T
         + miss ** (2 * K),
-        order="O((K + log(T)/p)/T + (1-p)^(2K))",
+        order="O((K + log(T)/p)/T + (1-p)^(2 K))",
     ),
     uses=("fedau.thm3.repaired", "fedau.law.var"),
 )  # fmt: skip
@@ -222,6 +224,7 @@ lemB71 = paper.claim(
     uses=("fedau.thm3",),
     gap="The terms that the order absorbs do not shrink with R, so its constant is uniform only while min p_n stays "
     "away from 1; the error itself is tiny there.",
+    mentions=(p,),
 )  # fmt: skip
 
 lemB71_improved = paper.claim(
@@ -233,6 +236,7 @@ lemB71_improved = paper.claim(
     bound=Bound(WEIGHT_ERROR, (2 * log(T) + 5) / (min_rate * T), order="O(log T / (p_min T))"),
     formulas={"cutoff": corollary4_cutoff},
     uses=("fedau.thm3.improved",),
+    mentions=(p,),
 )  # fmt: skip
 
 E16 = paper.claim(

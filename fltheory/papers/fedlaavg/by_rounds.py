@@ -12,6 +12,7 @@ from fltheory.papers.fedlaavg.letters import (
     A,
     B,
     C,
+    D,
     E,
     G,
     I,
@@ -155,6 +156,7 @@ eq46 = paper.claim(
     repaired_by="fedlaavg.eq46.repaired",
     gap="The local iterates drift from the virtual one within a round, which the step after (26) and (27) has no "
     "counterpart for. With max(I, 2)^2 in place of I^2 no violation was found.",
+    mentions=(A, D),
 )  # fmt: skip
 eq46_repaired = paper.claim(
     "eq46.repaired", "(46) with max(I, 2)^2 in place of I^2",
@@ -163,6 +165,7 @@ eq46_repaired = paper.claim(
     assumes=ALL,
     bound=Bound("D/2 + A/2 - E<grad f(x^(That-1)), mean latest gradient>", SAFE / 2, unit=SQUARE),
     uses=("fedlaavg.lem4", "fedlaavg.lem5", "fedlaavg.lem6"),
+    mentions=(A, D),
 )  # fmt: skip
 _eq47 = _first + _second + gamma * STALE / 2
 eq47 = paper.claim(
@@ -174,6 +177,7 @@ eq47 = paper.claim(
     bound=Bound("E<grad f(x^(t-1)), x^t - x^(t-1)> + gamma^2 L A + gamma D/2", _eq47, unit=LOSS),
     uses=("fedlaavg.eq44", "fedlaavg.eq45", "fedlaavg.eq46"),
     gap=GIVEN_46,
+    mentions=(A, D),
 )  # fmt: skip
 eq48 = paper.claim(
     "eq48", "(48): per-step descent, round-based",
@@ -184,6 +188,7 @@ eq48 = paper.claim(
     bound=Bound("E f(x^t) - E f(x^(t-1)) + gamma D/2", gamma**2 * sigma**2 * L / N + _eq47, unit=LOSS),
     uses=("fedlaavg.eq42", "fedlaavg.eq44", "fedlaavg.eq45", "fedlaavg.eq46"),
     gap=GIVEN_46,
+    mentions=(D,),
 )  # fmt: skip
 _eq49 = (
     2 * gamma * sigma**2 * L / N + gamma * I * C * L * (G**2 + sigma**2) / ROOT_N + STALE / (1 - 2 * gamma * L) + STALE
@@ -197,6 +202,7 @@ eq49 = paper.claim(
     bound=Bound("D - (2/gamma)(E f(x^(t-1)) - E f(x^t))", _eq49, unit=SQUARE),
     uses=("fedlaavg.eq48",),
     gap=GIVEN_46,
+    mentions=(D,),
 )  # fmt: skip
 eq50 = paper.claim(
     "eq50", "(50): average of (49)",
@@ -207,6 +213,7 @@ eq50 = paper.claim(
     bound=Bound("(1/(RC)) sum of D", _eq49 + 2 * B / (gamma * R * C), unit=SQUARE),
     uses=("fedlaavg.eq49",),
     gap=GIVEN_46,
+    mentions=(D,),
 )  # fmt: skip
 eq51 = paper.claim(
     "eq51", "(51): virtual gradient against stale gradient",
@@ -245,7 +252,7 @@ thm4 = paper.claim(
     bound=Bound(
         "(1/R) sum of E|grad f(x^(rC-1))|^2",
         _eq52,
-        order="O(E^(1/2) (G^2 + sigma^2 + LB) / (N^(1/4) R^(1/2) beta^(1/2)) + E G^2 N^(1/2) / (R beta))",
+        order="O(E^(1/2) (G^2 + sigma^2 + L B) / (N^(1/4) R^(1/2) beta^(1/2)) + G^2 N^(1/2) E / (R beta))",
         unit=SQUARE,
     ),
     formulas={"step": sqrt(beta) * N ** Rational(1, 4) / (2 * L * C * sqrt(E) * sqrt(R))},

@@ -259,6 +259,7 @@ thm2_step_repaired = paper.claim(
     ),
     formulas={"early": example_gradient**2 / 4},
     uses=("fedlaavg.thm2.eq6.repaired", "fedlaavg.thm2.eq9", "fedlaavg.thm2.I"),
+    mentions=(t1,),
 )  # fmt: skip
 thm2_eq12 = paper.claim(
     "thm2.eq12", "(12): averaged squared error for any gamma <= 1/2",
@@ -290,6 +291,8 @@ thm2_O = paper.claim(
     "thm2.O", "Iterate within O(1/sqrt T) of the optimum",
     kind="remark", where="Theorem 2",
     words="The output is within O(1/sqrt T) of x*, read as its squared distance.",
+    latex=r"(x_{\mathrm{out}} - x^*)^2 = O\Big(\frac{1}{\sqrt{T}}\Big)",
+    mentions=(T,),
     unchecked="A matter of words: the displayed formula is about the square, so the distance is O(T^(-1/4)), and the "
     "hidden constant contains I^2 G^2",
     uses=("fedlaavg.thm2.final",),

@@ -184,9 +184,8 @@ eq25 = paper.claim(
 eq26 = paper.claim(
     "eq26", "(26): polarisation of the third cross term",
     kind="equation", where="(26)",
-    words="E<grad f(x^(T-1)), mean latest gradient> = D/2 + A/2 - (1/2) E|grad f(x^(T-1)) - (1/N) sum grad f_i(x^(T_i "
-    "- 1))|^2; "
-    "in letters: old, mean and their difference.",
+    words="E<grad f(x^(That-1)), mean latest gradient> = D/2 + A/2 - (1/2) E|grad f(x^(That-1)) - (1/N) sum grad "
+    "f_i(x^(T_i - 1))|^2, That the oldest T_i; in letters: old, mean and their difference.",
     assumes=ALL,
     formulas={
         "polarised": (Symbol("old") ** 2 + Symbol("mean") ** 2 - (Symbol("old") - Symbol("mean")) ** 2) / 2,
@@ -198,11 +197,12 @@ eq26 = paper.claim(
 eq27 = paper.claim(
     "eq27", "(27): staleness of the gradients",
     kind="equation", where="(27)",
-    words="The last mean square of (26).",
+    words="The last mean square of (26), That the oldest T_i.",
     assumes=ALL,
-    bound=Bound("E|grad f(x^(T-1)) - (1/N) sum grad f_i(x^(T_i - 1))|^2", STALE, unit=SQUARE),
+    bound=Bound("E|grad f(x^(That-1)) - (1/N) sum grad f_i(x^(T_i - 1))|^2", STALE, unit=SQUARE),
     uses=("fedlaavg.lem1", "fedlaavg.lem4"),
     gap=UNDEFINED,
+    mentions=(N,),
 )  # fmt: skip
 _eq28 = (
     gamma**2 * I * L * (G**2 + sigma**2) / (2 * ROOT_N)
@@ -218,6 +218,7 @@ eq28 = paper.claim(
     bound=Bound("E<grad f(x^(t-1)), x^t - x^(t-1)> + gamma^2 L A + gamma D/2", _eq28, unit=LOSS),
     uses=("fedlaavg.eq24", "fedlaavg.eq25", "fedlaavg.eq26", "fedlaavg.eq27"),
     gap=UNDEFINED,
+    mentions=(A, D),
 )  # fmt: skip
 eq29 = paper.claim(
     "eq29", "(29): per-step descent inequality",
@@ -229,6 +230,7 @@ eq29 = paper.claim(
     bound=Bound("E f(x^t) - E f(x^(t-1)) + gamma D/2", gamma**2 * sigma**2 * L / N + _eq28, unit=LOSS),
     uses=("fedlaavg.eq21", "fedlaavg.eq22", "fedlaavg.eq28"),
     gap="Needs every client to have taken part once; the final bound holds without that (thm3.improved).",
+    mentions=(D,),
 )  # fmt: skip
 _eq30 = 2 * gamma * sigma**2 * L / N + gamma * I * L * (G**2 + sigma**2) / ROOT_N + STALE / (1 - 2 * gamma * L) + STALE
 eq30 = paper.claim(
@@ -240,6 +242,7 @@ eq30 = paper.claim(
     bound=Bound("D - (2/gamma)(E f(x^(t-1)) - E f(x^t))", _eq30, unit=SQUARE),
     uses=("fedlaavg.eq29",),
     gap=UNDEFINED,
+    mentions=(D,),
 )  # fmt: skip
 eq31 = paper.claim(
     "eq31", "(31): average of (30)",
@@ -250,6 +253,7 @@ eq31 = paper.claim(
     bound=Bound("(1/T) sum of D", _eq30 + 2 * B / (gamma * T), unit=SQUARE),
     uses=("fedlaavg.eq30",),
     gap=UNDEFINED,
+    mentions=(D,),
 )  # fmt: skip
 eq32 = paper.claim(
     "eq32", "(32): current gradient against stale gradient",
@@ -328,7 +332,7 @@ thm3_full = paper.claim(
     conditions={"range": gamma <= 1 / (2 * L)},
     bound=Bound(
         "(1/T) sum of E|grad f(x^(t-1))|^2",
-        4 * gamma * sigma**2 * L / N + 4 * B / (gamma * T), unit=SQUARE, order="O(1/sqrt(NT))",
+        4 * gamma * sigma**2 * L / N + 4 * B / (gamma * T), unit=SQUARE, order="O(1/sqrt(N T))",
     ),
     formulas={"step": ROOT_N / (2 * L * sqrt(T)), "rate": (2 * sigma**2 + 8 * L * B) / sqrt(N * T)},
     uses=("fedlaavg.thm3",),
@@ -356,7 +360,7 @@ cor1 = paper.claim(
         "(1/T) sum of E|grad f(x^(t-1))|^2",
         _rate * (share_up * (G**2 + sigma**2) + 2 * sigma**2 * beta / (E * ROOT_N) + 8 * L * B)
         + 2 * share_up**2 * E * G**2 * ROOT_N / (T * beta),
-        order="O(E^(1/2) (G^2 + sigma^2 + LB) / (N^(1/4) T^(1/2) beta^(1/2)) + E G^2 N^(1/2) / (T beta))",
+        order="O(E^(1/2) (G^2 + sigma^2 + L B) / (N^(1/4) T^(1/2) beta^(1/2)) + G^2 N^(1/2) E / (T beta))",
         unit=SQUARE,
     ),
     formulas={"step": sqrt(beta) * N ** Rational(1, 4) / (2 * L * sqrt(E) * sqrt(T))},

@@ -38,6 +38,24 @@ paper = Paper(
         "first_mean": "e_1", "second_mean": "e_2", "start": "x^0", "periods": "k", "data_share": "w_i",
         "noise_square_sum": "\\sum_i \\mathbb{E}\\|\\cdot\\|^2", "late_gap": "B_I",
     },
+    meanings={
+        "Q1": "factor of a turn of group 1", "Q2": "factor of a turn of group 2", "Q3": "factor of a turn of group 3",
+        "absent": "probability that the client is away", "backpropagation": "cost of a backpropagation",
+        "curvature": "curvature of a group's losses", "d": "change of the deviation",
+        "data_share": "share of the client in all data", "day_length": "iterations of a day",
+        "decrease": "expected fall of the objective in an iteration", "first_mean": "mean of client 1's samples",
+        "g": "mean of the clients' latest gradients", "is_available": "whether the client is available",
+        "local_step_count": "local steps of a round", "m": "mean of the stale client gradients",
+        "mean": "mean latest gradient", "noise_variances": "mean of the variances of both clients' samples",
+        "now": "global gradient at the current iterate", "old": "global gradient at the most outdated iterate in use",
+        "periods": "number of periods", "point": "the model", "positive_distance": "distance from the minimiser",
+        "proximal": "coefficient of the proximal term", "second_mean": "mean of client 2's samples",
+        "size": "numbers of the model", "sort": "cost of sorting the clients",
+        "stale_1": "deviation when client 1 last took part", "stale_2": "deviation when client 2 last took part",
+        "start": "the first model", "steps_taken": "local steps of a whole turn",
+        "third_mean": "minimiser of group 3", "x": "the model at the start of a period",
+        "z": "deviation of the iterate from the minimiser",
+    },
 )  # fmt: skip
 
 iterations = quantity("iterations", ONE, "whole number >= 1", "number of iterations of FedLaAvg")

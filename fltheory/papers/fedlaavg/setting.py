@@ -8,7 +8,7 @@ from typing import Any
 from sympy import Integer, Symbol
 
 from fltheory.assumptions import Holding, bounded_client_gradients, bounded_gaps, bounded_noise, smooth
-from fltheory.papers.fedlaavg.letters import LARGEST_AGE, N, data_share, e1, e2, paper
+from fltheory.papers.fedlaavg.letters import LARGEST_AGE, E, G, K, L, N, data_share, e1, e2, gamma, paper, sigma
 
 is_available, takes_part = Symbol("is_available"), Symbol("takes_part")
 day_length = Symbol("day_length", integer=True, positive=True)
@@ -31,6 +31,8 @@ def_problem = paper.claim(
     "def.problem", "Weighted sum of expected local losses",
     kind="definition", where="section 2",
     words="f(x) = sum_i w_i f~_i(x), f~_i the expected loss of client i, w_i its share of the data.",
+    latex=r"f(\mathbf{x}) := \sum_{i=1}^N w_i \tilde f_i(\mathbf{x})",
+    mentions=(N, data_share),
     unchecked="Definition",
 )  # fmt: skip
 
@@ -56,27 +58,38 @@ def_grad = paper.claim(
 ass1 = paper.assumption(
     "ass1", "Scaled local objectives are L-smooth", where="Assumption 1",
     words="Every gradient of f_i is Lipschitz with constant L.",
+    latex=r"\|\nabla f_i(\mathbf{x}) - \nabla f_i(\mathbf{y})\| \le L \|\mathbf{x} - \mathbf{y}\|",
+    mentions=(L,),
     asks=smooth, uses=("fedlaavg.def.scaled",),
 )  # fmt: skip
 ass2 = paper.assumption(
     "ass2", "Gradient variance at most sigma^2", where="Assumption 2",
     words="A stochastic gradient of client i differs from grad f_i by at most sigma^2 in mean square, at every x.",
+    latex=r"\mathbb{E}\|\mathbf{g}_i(\mathbf{x}) - \nabla f_i(\mathbf{x})\|^2 \le \sigma^2",
+    mentions=(sigma,),
     asks=bounded_noise, uses=("fedlaavg.def.scaled",),
 )  # fmt: skip
 ass3 = paper.assumption(
     "ass3", "Second moment of the gradient at most G^2 everywhere", where="Assumption 3",
     words="The mean square of a stochastic gradient is at most G^2, at every x and for every client (no strictly "
     "convex quadratic on the whole line has that).",
+    latex=r"\mathbb{E}\|\mathbf{g}_i(\mathbf{x})\|^2 \le G^2",
+    mentions=(G,),
     asks=bounded_second_moment,
 )  # fmt: skip
 ass4 = paper.assumption(
     "ass4", "Every client available at least once in any E iterations", where="Assumption 4",
     words="Whatever E successive iterations are taken, every client is available in one of them.",
+    latex=r"\text{every client is available in one of the iterations } t + 1, \ldots, t + E "
+    r"\quad \text{for all } t \ge 0",
+    mentions=(E,),
     asks=bounded_gaps,
 )  # fmt: skip
 ass5 = paper.assumption(
     "ass5", "Every client available at least once in any E rounds", where="Assumption 5",
     words="As Assumption 4 in rounds; a client is available in a round if it is so in all C iterations of it.",
+    latex=r"\text{every client is available in one of the rounds } r + 1, \ldots, r + E \quad \text{for all } r \ge 0",
+    mentions=(E,),
     asks=bounded_gaps,
 )  # fmt: skip
 
@@ -110,6 +123,8 @@ def_T = paper.claim(
     "def.T", "Latest iteration in which a client took part",
     kind="definition", where="section 3.2",
     words="T_i^t is the last iteration up to t in which client i took part, 0 before the first; g_i^0 = 0.",
+    latex=r"T_i^t := \max\{s \le t : \text{client } i \text{ took part in } s\}, \quad "
+    r"T_i^t = 0 \text{ if there is none}",
     unchecked="Definition",
 )  # fmt: skip
 
@@ -126,6 +141,8 @@ alg1 = paper.claim(
     kind="algorithm", where="Algorithm 1",
     words="Of the available clients the K that took part longest ago compute a gradient; the server moves along the "
     "average of everybody's latest gradient.",
+    latex=r"\mathbf{x}^t = \mathbf{x}^{t-1} - \frac{\gamma}{N} \sum_{i=1}^N \mathbf{g}_i^t",
+    mentions=(K, N, gamma),
     unchecked="Procedure: its parts are checked in eq3, alg1.full and lem1; what to do when fewer than K clients are "
     "available is left open",
     uses=("fedlaavg.def.T",),
