@@ -31,6 +31,7 @@ from sims.training.problem import hash_of
 from sims.weighting import RULES
 
 TRAINING = "training"  # the problem of experiments of kind "train"
+BESIDE = ("label", "warm")  # of an algorithm, beside its parameters and what has a name of its own
 LARGEST = 10**7  # whole number that a file may ask for: more clients, rounds or samples fit no memory
 
 Named = Mapping[str, Any]  # {"name": ..., parameter: value, ...}
@@ -73,7 +74,8 @@ def with_defaults(experiment: Mapping[str, Any], weighting: Named) -> dict[str, 
     filled["problem"] = _filled("problem", problems, experiment["problem"])
     if filled["problem"]["name"] == TRAINING and filled["problem"]["data_hash"] is None:
         filled["problem"]["data_hash"] = hash_of(filled["problem"]["data"])
-    n_clients = _problem_of(filled, 0, outlined=True).n_clients
+    problem = _problem_of(filled, 0, outlined=True)
+    n_clients = problem.n_clients
     filled["process"] = _filled("process", _processes(), experiment["process"], implied=frozenset({"n_clients"}))
     if "n_clients" not in experiment["process"]:  # it is that of the problem, whatever a constructor's default is
         filled["process"].pop("n_clients", None)
@@ -85,8 +87,8 @@ def with_defaults(experiment: Mapping[str, Any], weighting: Named) -> dict[str, 
     filled["algorithm"] = []
     for contestant in experiment["algorithm"]:
         with about(label_of(experiment, contestant)):
-            hyper = _filled("algorithm", hypers, {k: v for k, v in contestant.items() if k not in {*own, "label"}})
-            made = _made("algorithm", hypers, hyper)
+            hyper = _filled("algorithm", hypers, {k: v for k, v in contestant.items() if k not in {*own, *BESIDE}})
+            made = _hyper(hyper, problem)
             algorithm = algorithms()[hyper["name"]]
             with building(f"algorithm {hyper['name']}", hyper):
                 algorithm.init(made, np.zeros((1, 1)), n_clients)  # parameters of every client must be as many
@@ -100,8 +102,8 @@ def with_defaults(experiment: Mapping[str, Any], weighting: Named) -> dict[str, 
                 elif what not in parts:
                     raise InputError(what, None, f"given for {hyper['name']}, one of {', '.join(own[what])}")
             named = {what: _filled(what, own[what], part) for what, part in parts.items()}
-            nothing = dict.fromkeys(own)
-            filled["algorithm"].append({**hyper, "label": contestant["label"], **nothing, **named})
+            nothing, beside = dict.fromkeys(own), {k: contestant[k] for k in BESIDE if k in contestant}
+            filled["algorithm"].append({**hyper, **beside, **nothing, **named})
     return filled
 
 
@@ -127,22 +129,32 @@ def setup_of(experiment: Mapping[str, Any], index: int, replicate: int = 0, *, o
 
 
 def _setup(problem: Any, process: Any, contestant: Named, dropout: float) -> Setup:
-    own = {"weighting", "selection", "roles", "schedule", "label"}
-    algorithm = algorithms()[contestant["name"]]
-    hyper = _made(
-        "algorithm", {contestant["name"]: algorithm.hyper}, {k: contestant[k] for k in contestant.keys() - own}
-    )
+    own = {"weighting", "selection", "roles", "schedule", *BESIDE}
     return Setup(
         problem=problem,
-        algorithm=algorithm,
-        hyper=hyper,
+        algorithm=algorithms()[contestant["name"]],
+        hyper=_hyper({k: contestant[k] for k in contestant.keys() - own}, problem),
         process=process,
         rule=_made("weighting", RULES, contestant["weighting"]) if contestant["weighting"] else None,
         selection=_selection_of(contestant["selection"]),
         dropout=dropout,
         roles=_roles_of(contestant["roles"]),
         schedule=_made("schedule", SCHEDULES, contestant["schedule"]),
+        warm=contestant.get("warm", False),
     )
+
+
+def _hyper(named: Named, problem: Any) -> Any:
+    """The parameters of an algorithm: batch = "all" and weights = "data_size" are what a file can call them."""
+    given = dict(named)
+    if given.get("batch") == "all":
+        given["batch"] = None
+    if given.get("weights") == "data_size":
+        if not hasattr(problem, "samples"):
+            raise InputError("weights", "data_size", "numbers: these clients have no data")
+        sizes = np.broadcast_to(np.asarray(problem.samples[1], dtype=np.float64), problem.n_clients)
+        given["weights"] = tuple((sizes / sizes.sum()).tolist())
+    return _made("algorithm", {given["name"]: algorithms()[given["name"]].hyper}, given)
 
 
 def _seed(experiment: Mapping[str, Any], replicate: int) -> int:

@@ -26,7 +26,8 @@ A table [scale.NAME] holds what is different at another scale, such as rounds = 
 algorithms, a table [scale.NAME.algorithm] changes all of them. A table [sweep] is for `sims.training.sweep` alone.
 
 What stands beside a name are the parameters of what is named; {low, high, n} makes n numbers in equal steps, and one p
-of a process serves all clients. Defaults are filled in, so that the key changes when anything does.
+of a process serves all clients. An algorithm's batch may be "all" samples of a client, and FedLaAvg's weights may be
+"data_size", the clients' shares of the data; warm = true begins with a round of everybody (`sims.rounds.Setup`). Defaults are filled in, so that the key changes when anything does.
 """
 
 from __future__ import annotations
@@ -76,17 +77,23 @@ class Part(_Table):
 
 
 class Contestant(Part):
-    """An algorithm with its parameters, and what is not the same for all; `label` names it in the results."""
+    """An algorithm with its parameters, and what is not the same for all.
+
+    label   names it in the results
+    warm    whether a round of all clients fills what the server remembers of them first (`sims.rounds.Setup`)
+    """
 
     label: str | None = None
     weighting: Part | None = None
     selection: Part | None = None
     roles: Part | None = None
     schedule: Part = Part(name="constant")
+    warm: bool = False
 
     def canonical(self) -> dict[str, Any]:
         own = {name: getattr(self, name) for name in ("weighting", "selection", "roles", "schedule")}
-        return super().canonical() | {"label": self.label} | {n: p and p.canonical() for n, p in own.items()}
+        warm = {"warm": True} if self.warm else {}  # keys of cold starts do not change
+        return super().canonical() | {"label": self.label} | {n: p and p.canonical() for n, p in own.items()} | warm
 
 
 class Recording(_Table):

@@ -49,9 +49,11 @@ class Setup:
     dropout     probability that a client that was asked fails to answer
     roles       which part each client plays, for algorithms with roles (`sims.roles`)
     schedule    factor of local_lr in each round (`sims.schedules`)
+    warm        begin with a round of all clients that fills what the server remembers of them and leaves the model
+                where it is; it is none of the T rounds, but part of what they cost
 
     Raises InputError for a process and a problem of different size, a bad dropout, a schedule without a local_lr, and
-    a selection that adapts to accuracies which the problem does not have.
+    a warm start of what has no caches.
     """
 
     problem: Problem
@@ -63,6 +65,7 @@ class Setup:
     dropout: float = 0.0
     roles: Roles | None = None
     schedule: Schedule = field(default_factory=constant)
+    warm: bool = False
 
     def __post_init__(self) -> None:
         require_clients(self.process.n_clients, self.problem.n_clients)
@@ -70,8 +73,8 @@ class Setup:
             raise InputError("dropout", self.dropout, "a probability in [0, 1)")
         if self.schedule is not constant() and not hasattr(self.hyper, "local_lr"):
             raise InputError("schedule", _name(self.schedule), f"constant, as {self.algorithm.name} has no local_lr")
-        if (strength := strength_of(self.selection)) and not hasattr(self.problem, "train_accuracy"):
-            raise InputError("selection.strength", strength, "0: this problem has no accuracy to adapt to")
+        if self.warm and self.algorithm.warm_role is None:
+            raise InputError("warm", True, f"false for {self.algorithm.name}, which has no caches to fill")
 
     @cached_property
     def rates(self) -> npt.NDArray[np.float64] | None:
@@ -108,8 +111,8 @@ class Simulation:
     rng      the source of all random numbers of these replicates
     record   what to keep; nothing if it is None
 
-    Raises InputError for a start of another shape, and for parameters of another kind than the start: an exact run
-    knows no floats, a schedule or weights among them.
+    Raises InputError for a start of another shape, for parameters of another kind than the start (an exact run knows no
+    floats, a schedule or weights among them), and for a selection that adapts to accuracies which the problem lacks.
 
     >>> from sims.algorithms.fedavg import Hyper, fedavg
     >>> from sims.problems.quadratic import DiagonalQuadratic
@@ -132,6 +135,8 @@ class Simulation:
             raise InputError("start", start, f"a numpy or torch array {allowed}")
         if start.ndim != 2 or start.shape[1] != setup.problem.dimension:
             raise InputError("start", start.shape, allowed)
+        if (strength := strength_of(setup.selection)) and not hasattr(setup.problem, "train_accuracy"):
+            raise InputError("selection.strength", strength, "0: this problem has no accuracy to adapt to")
         start = _in_floats(start)
         _require_numbers(start)
         self._exact = is_exact(start)
@@ -145,6 +150,8 @@ class Simulation:
         self._last = np.full(shape, -1, dtype=np.int64)
         self.costs = Costs(setup.algorithm, *shape)
         self.state = setup.algorithm.init(setup.hyper, start, self.n_clients)
+        if setup.warm:
+            self._warm_up()
         self.round = 0
 
     def advance(self, until: int | None = None) -> None:
@@ -160,6 +167,16 @@ class Simulation:
                 self._step()
             if self.round == self.rounds and self.record.due(self.round):
                 self._take(np.zeros((self.replicates, self.n_clients), dtype=np.bool_))
+
+    def _warm_up(self) -> None:
+        setup, everybody = self.setup, np.ones((self.replicates, self.n_clients), dtype=np.bool_)
+        clients = np.broadcast_to(np.arange(self.n_clients), everybody.shape).copy()
+        role = np.full(everybody.shape, setup.algorithm.warm_role)
+        cohort = _placed(Cohort(clients, everybody, self.n_clients, role=role), self.state.linear["x"])
+        work = replace(setup.algorithm.work(self.state, cohort, setup.hyper), steps=0, direction=None)
+        local = local_update(setup.problem, work, cohort, setup.problem.draw(self.streams["noise"], cohort, work))
+        self.state = setup.algorithm.apply(self.state, cohort, local, setup.hyper)
+        self.costs.update(work, cohort, everybody)
 
     def _step(self) -> None:
         setup = self.setup

@@ -5,8 +5,8 @@ theirs, and follow a recursive (SARAH) estimate from there: their first step is 
 drawn outside (`roles`) and arrives as the cohort's role. Every participant computes both, and `apply` takes what
 its role sends.
 
-Caches start cold, at zero. The paper's start is warm: begin with one round of all clients, all anchors. It leaves
-the model where it is and fills every cache with a gradient at x0, which is what its initialisation asks for.
+Caches start cold, at zero. The paper's start is warm: one round of all clients, all anchors, before the first. It
+leaves the model where it is and fills every cache with a gradient at x0 (`warm` of `sims.rounds.Setup`).
 
 In its public code a probability of exactly 1 yields no anchor at all, and p > 1 stands for `sequential(int(p))`.
 """
@@ -120,6 +120,7 @@ fedamd = Algorithm(
     server_vectors=lambda n_clients: 1 + n_clients,
     down=2,
     looks_at=("roles",),
+    warm_role=ANCHOR,
 )
 
 fedamd_massive = Algorithm(
@@ -133,4 +134,5 @@ fedamd_massive = Algorithm(
     client_vectors=1,
     down=2,
     looks_at=("roles",),
+    warm_role=ANCHOR,
 )

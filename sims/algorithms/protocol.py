@@ -91,6 +91,8 @@ class Algorithm:
     client_vectors   parameter vectors that each client keeps between rounds
     down, up         parameter vectors sent to and from a participating client in a round
     looks_at         what of a cohort it needs: "weighting", "roles"
+    warm_role        the role of all clients in a round that fills what the server remembers of them and leaves the
+                     model where it is; None if there is no such round
     """
 
     name: str
@@ -104,6 +106,7 @@ class Algorithm:
     down: int = 1
     up: int = 1
     looks_at: tuple[str, ...] = ()
+    warm_role: int | None = None
 
 
 def total(values: Array, valid: Array) -> Array:

@@ -52,9 +52,12 @@ def estimate_memory(setup: Setup, cohort_size: int) -> Memory:
 
 
 def require_memory(setup: Setup, label: str) -> Memory:
-    """The estimate for a cohort of the mean size; InputError if the device has less memory than that in all."""
+    """The estimate for a cohort of the mean size, of all clients if the start is warm.
+
+    Raises InputError if the device has less memory than that in all.
+    """
     rates = setup.rates
-    size = setup.problem.n_clients if rates is None else max(1, round(float(rates.sum())))
+    size = setup.problem.n_clients if rates is None or setup.warm else max(1, round(float(rates.sum())))
     needed, there = estimate_memory(setup, size), _memory_of(setup.problem.device)  # type: ignore[attr-defined]
     if needed.total > there:
         allowed = f"one that fits into {_size(there)}, but it needs {needed}"

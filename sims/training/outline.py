@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fltheory.errors import InputError, count
 from sims.training.partition import Partition
@@ -34,12 +35,14 @@ class Outline:
     slots_at_once: int | None
     device: torch.device
     partition: Partition
+    samples: tuple[int, npt.NDArray[np.int64]]
 
 
 def outline(
     data: Any,
     model: Any,
     partition: Any,
+    batch: int = 16,
     train_samples: int | None = None,
     test_samples: int | None = None,
     precision: str = "float32",
@@ -69,6 +72,7 @@ def outline(
         slots_at_once=made.at_once(dtype.itemsize) if there.type == "cpu" or engine == "sequential" else None,
         device=there,
         partition=shared.partition,
+        samples=(batch, np.array([len(client) for client in shared.partition.clients])),
     )
 
 

@@ -453,3 +453,20 @@ def test_parameters_of_every_client_are_checked_against_the_problem():
     table["algorithm"][0]["weights"] = [0.2, 0.3, 0.5]
     with pytest.raises(InputError, match="2 clients"):
         parse(table)
+
+
+def test_weights_by_data_size_are_the_shares_of_the_data():
+    """Three, one and two samples of least squares; an analytic problem has none."""
+    data = {
+        "name": "least-squares",
+        "features": [[[1], [2], [0]], [[1]], [[1], [3]]],
+        "labels": [[0, 1, 2], [1], [0, 1]],
+    }
+    fedlaavg = {"name": "fedlaavg", "local_lr": 0.05, "weights": "data_size"}
+    experiment = parse(changed(problem=data, algorithm=fedlaavg))
+    assert json.loads(experiment.canonical)["algorithm"][0]["weights"] == "data_size"
+    assert preflight.setup(experiment.canonical, 0).hyper.weights == pytest.approx((3 / 6, 1 / 6, 2 / 6))
+    with pytest.raises(InputError, match="weights must be numbers: these clients have no data"):
+        parse(changed(algorithm=fedlaavg))
+    with pytest.raises(InputError, match="weights must be a list with a share for each client"):
+        parse(changed(problem=data, algorithm=fedlaavg | {"weights": "sizes"}))
