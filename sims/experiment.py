@@ -27,7 +27,8 @@ algorithms, a table [scale.NAME.algorithm] changes all of them. A table [sweep] 
 
 What stands beside a name are the parameters of what is named; {low, high, n} makes n numbers in equal steps, and one p
 of a process serves all clients. An algorithm's batch may be "all" samples of a client, and FedLaAvg's weights may be
-"data_size", the clients' shares of the data; warm = true begins with a round of everybody (`sims.rounds.Setup`). Defaults are filled in, so that the key changes when anything does.
+"data_size", the clients' shares of the data; warm = true begins with a round of everybody (`sims.rounds.Setup`).
+Defaults are filled in, so that the key changes when anything does.
 """
 
 from __future__ import annotations

@@ -174,6 +174,19 @@ def test_adaptive_snapshots_follow_the_training_accuracy(tmp_path):
     assert again["arbitrary_share"][0].tolist() == run.data()["arbitrary_share"].to_list()
 
 
+def test_weights_by_data_size_are_those_of_the_partition_of_each_seed(tmp_path):
+    fedlaavg = {"name": "fedlaavg", "local_lr": 0.1, "weights": "data_size"}
+    experiment = parse(CONTENT | {"rounds": 2, "algorithm": [fedlaavg]})
+    found = []
+    for replicate in range(2):
+        setup = One(experiment.canonical, 0, replicate).simulation().setup
+        sizes = setup.problem.sampler.sizes
+        assert setup.hyper.weights == pytest.approx(sizes / sizes.sum())
+        found.append(setup.hyper.weights)
+    assert found[0] != found[1]
+    assert train(experiment, store=tmp_path).reason == ""
+
+
 def test_scales_change_a_file(tmp_path):
     file = tmp_path / "e.toml"
     file.write_text(
