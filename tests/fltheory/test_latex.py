@@ -88,10 +88,10 @@ def test_examples() -> None:
 # ---- every claim: commands that LaTeX knows, in balanced groups, with no word among the mathematics -------
 
 COMMANDS = """
-alpha approx backslash bar begin beta Big cdot check delta Delta diamond end epsilon eta exp frac gamma Gamma geq ge hat in
-infty kappa lambda langle ldots left leftarrow le leq lceil lfloor log mathbb mathbf mathcal mathrm max mid min mu nabla
-neg nu omega overline phi Pr psi Psi qquad quad rangle rceil rfloor rho right sigma sim sqrt sum tau text textstyle
-tfrac tilde to varphi vee wedge xi zeta
+alpha approx backslash bar begin beta Big cdot check delta Delta diamond end epsilon eta exp frac gamma Gamma geq
+ge hat in infty kappa lambda langle ldots left leftarrow le leq lceil lfloor log mathbb mathbf mathcal mathrm max
+mid min mu nabla neg nu omega overline phi Pr psi Psi qquad quad rangle rceil rfloor rho right sigma sim sqrt sum
+tau text textstyle tfrac tilde to varphi vee wedge xi zeta
 """
 KNOWN = set(COMMANDS.split())
 ENVIRONMENTS = {"aligned", "cases"}

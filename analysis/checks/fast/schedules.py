@@ -9,6 +9,7 @@ from analysis.checks import CheckBook, Depth
 from analysis.checks.amplified.waves import Waves
 from analysis.checks.amplified.weighting import centred
 from analysis.checks.fast.family import AWAY, Family, average_square
+from analysis.checks.fast.nonconvex import family_constants
 from analysis.checks.points import drawn, held_at
 from analysis.domains import Choice, Domain, Real, Several, Whole
 from analysis.evidence import Evidence
@@ -38,19 +39,7 @@ def _family(point: Point, largest: Any) -> Family:
 
 
 def _constants(family: Family, point: Point, q: Any, rounds: int) -> dict[str, Any]:
-    return {
-        "smoothness": 1,
-        "heterogeneity": 1,
-        "noise_std": root(point["variance"]),
-        "local_lr": family.lr,
-        "local_steps": family.steps,
-        "rounds": rounds,
-        "snapshot_rate": q,
-        "snapshot_clients": family.m,
-        "arbitrary_clients": family.n,
-        "n_clients": family.clients,
-        "initial_gap": point["start"] ** 2 / 2,
-    }
+    return family_constants(family, point, q, rounds) | {"noise_std": root(point["variance"])}
 
 
 def schedule(point: Point) -> list[Any]:
