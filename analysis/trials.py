@@ -93,7 +93,7 @@ def judge(trial: Trial, claim: Claim, point: Point) -> Judgement:
     Raises TypeError for a trial that turns an exact point into a float.
     """
     sides = trial.evaluate(claim, point)
-    if isinstance(sides.left, float) and not _has_float(point):
+    if any(isinstance(side, float) for side in (sides.left, sides.right)) and not _has_float(point):
         raise TypeError(f"{trial.name} turned an exact point into a float: {dict(point)}")
     return Judgement(
         replace(sides, facts={**assumed(claim, sides.met), **sides.facts}), conditions_at(claim, sides.constants)

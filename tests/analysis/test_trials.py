@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import replace
 from fractions import Fraction as F
@@ -13,6 +14,7 @@ from sympy import Max, Rational, exp, log, sqrt
 
 from analysis.checks import all_trials
 from analysis.checks.points import held_at, tally_of
+from analysis.domains import Domain, Several, Whole
 from analysis.trials import Sides, Trial, conditions_at, exact_value, judge
 from fltheory.errors import InputError
 from fltheory.ledger import ledger
@@ -109,3 +111,26 @@ def test_an_assumption_that_a_point_does_not_meet_keeps_it_out() -> None:
 def test_points_outside_the_space_are_refused() -> None:
     with pytest.raises(ValueError, match="coordinate rounds"):
         tally_of(toy.trial, toy.false, [{**POINT, "rounds": 0}])
+
+
+def _few(domain: Domain, rng: np.random.Generator) -> object:
+    """An exact value of the domain; whole numbers among its least, so that runs are short."""
+    if isinstance(domain, Whole):
+        return min(domain.high, domain.low + int(rng.integers(4)))
+    if isinstance(domain, Several):
+        return tuple(_few(domain.of, rng) for _ in range(max(domain.least, min(domain.most, 2))))
+    return domain.exact(domain.draw(rng))
+
+
+@pytest.mark.parametrize("claim_id", sorted(all_trials()))
+def test_at_exact_points_both_sides_are_exact(claim_id: str) -> None:
+    rng = np.random.default_rng(0)
+    for trial in all_trials()[claim_id]:
+        judged = 0
+        for _ in range(400):
+            with contextlib.suppress(InputError):  # parameters that do not fit together
+                judge(trial, ledger[claim_id], {name: _few(domain, rng) for name, domain in trial.space.items()})
+                judged += 1
+            if judged == 5:
+                break
+        assert judged, trial.name

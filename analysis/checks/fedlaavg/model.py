@@ -191,7 +191,7 @@ class Terms:
 
 def terms(clients: Clients, paths: Sequence[Trace], t: int, step: Any, *, zero: bool = False) -> Terms:
     """The terms at iteration t. What refers to x^(-1) is read at x^0, or, if `zero`, as a gradient that is 0."""
-    size, weight = len(clients), Fraction(1, len(paths))
+    size, weight, share = len(clients), Fraction(1, len(paths)), Fraction(1, len(clients))
     sums = [0] * 10
     for path in paths:
         used, gradients, points = path.used[t - 1], path.gradients[t - 1], path.points[t - 1]
@@ -199,8 +199,8 @@ def terms(clients: Clients, paths: Sequence[Trace], t: int, step: Any, *, zero: 
         stale = [clients.slope(i, p) if p is not None else missing[i] for i, p in enumerate(points)]
         oldest = min(used)
         now = clients.gradient(path.x[t - 1])
-        old = clients.gradient(path.x[oldest - 1]) if oldest else sum(missing) / size
-        mean, latest = sum(stale) / size, sum(gradients) / size
+        old = clients.gradient(path.x[oldest - 1]) if oldest else sum(missing) * share
+        mean, latest = sum(stale) * share, sum(gradients) * share
         change = clients.objective(path.x[t]) - clients.objective(path.x[t - 1])
         row = (
             (step * latest) ** 2, -step * (now - old) * (latest - mean), -step * (now - old) * mean, old * latest,
