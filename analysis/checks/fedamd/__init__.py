@@ -18,6 +18,7 @@ from analysis.checks.fedamd import (
     rates,
     tables,
     thinned,
+    tuned,
     units,
 )
 
@@ -31,6 +32,7 @@ checks = CheckBook(
     constant.checks,
     thinned.checks,
     pl.checks,
+    tuned.checks,
     full.checks,
     order.checks,
     batches.checks,

@@ -12,7 +12,7 @@ from analysis.checks import Mutant, mutate
 from analysis.checks.units import Flag, unit_checks
 from fltheory.ledger import Claim
 from fltheory.papers import fedamd
-from fltheory.papers.fedamd import K, L, M, T, eta_l, eta_s, gap, mu
+from fltheory.papers.fedamd import K, L, eta_l, eta_s, gap
 
 
 def _with_gap_and_smoothness(claim: Claim) -> Claim:
@@ -30,10 +30,7 @@ def _with_gap_and_smoothness(claim: Claim) -> Claim:
 
 def _relative_curvature(claim: Claim) -> Claim:
     """Corollary 4.12 with mu/L in its probability and 32ML in its step."""
-    step = sympy.Min(fedamd.A / (2 * M * mu * fedamd.c), 1 / (L * (1 + 32 * M * L * fedamd.c / (mu * fedamd.A))))
-    p = fedamd.tuned_probability((mu / L) ** 2)  # type: ignore[no-untyped-call]
-    rhs = (1 - mu * step * (1 - p**fedamd.A) / 2) ** T * gap + 6 * fedamd.anchor_noise / mu
-    return replace(claim, bound=replace(claim.bound, rhs=rhs))  # type: ignore[type-var]
+    return replace(claim, bound=fedamd.cor412_repaired.bound)
 
 
 def _last78(square: Any) -> Any:

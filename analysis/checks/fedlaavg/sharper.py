@@ -176,7 +176,7 @@ def _power(j: int) -> F:
 @checks(
     sharper.thm3_improved, mutants=[*AVERAGE_MUTANTS[:3], put("bound", sigma, 0), put("bound", G, 0), without("step")]
 )
-@rests_on(sharper.step)
+@rests_on({"step": gamma <= 1 / (2 * L)})
 def from_the_first_iteration_on(claim: Claim, depth: Depth) -> Evidence:
     """Smoothness and G for the first I iterations, descents at the current gradient for the others."""
     points = _runs(claim, theorem_3_improved, seldom.theorem_3_improved, depth)
@@ -189,7 +189,7 @@ def from_the_first_iteration_on(claim: Claim, depth: Depth) -> Evidence:
 
 
 @checks(iterations.eq33_repaired, mutants=[times("bound", "1/10"), put("bound", B, 0), without("step")])
-@rests_on(iterations.small)
+@rests_on({"step": gamma < 1 / (2 * L)})
 def at_least_the_smaller_constants(claim: Claim, depth: Depth) -> Evidence:
     """Not below the bound of thm3.improved, term by term."""
     points = _runs(claim, eq33_repaired, seldom.eq33_repaired, depth)

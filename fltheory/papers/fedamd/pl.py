@@ -97,8 +97,18 @@ def tuned_probability(square):
     return (1 + ratio - sqrt(ratio**2 + A / square)) ** (1 / A) / c
 
 
+def _tuned_rate(probability, factor):
+    """Theorem 4.11's bound at that probability and the corollary's step, `factor` being what 32Mc/(mu A) carries."""
+    step = Min(A / (2 * M * mu * c), 1 / (L * (1 + 32 * M * factor * c / (mu * A))))
+    return (1 - mu * step * (1 - probability**A) / 2) ** T * gap + 6 * anchor_noise / mu
+
+
+def _tuned_global_step(factor):
+    return Min(sqrt(6) * A * L / (M * mu * c), 2 * sqrt(6) / (1 + 32 * M * factor * c / (mu * A)))
+
+
 _probability412 = tuned_probability(mu**2)
-_eta412 = Min(A / (2 * M * mu * c), 1 / (L * (1 + 32 * M * c / (mu * A))))
+_enough_local_steps = {"local steps": Max(1, 2 * L_sigma**2 / (b_small * L**2)) <= K}
 no_move_power = Symbol("no_move_power", positive=True)  # z = p^A
 inverse_square = Symbol("inverse_square", positive=True)  # 1/mu^2
 cor412 = paper.claim(
@@ -108,22 +118,36 @@ cor412 = paper.claim(
     "eta_l = 1/(2 sqrt(6) KL) and eta_s = min(sqrt(6) AL/(M mu c), 2 sqrt(6)/(1 + 32Mc/(mu A))) the bound of Theorem "
     "4.11 holds: T = O((1/mu + M/(mu^2 A) + M/A) log(1/eps)).",
     assumes=(A41, A42, A43, A410),
-    conditions={"thinning": c >= 1, "local steps": Max(1, 2 * L_sigma**2 / (b_small * L**2)) <= K},
+    conditions={"thinning": c >= 1, **_enough_local_steps},
     bound=Bound(
-        LAST,
-        (1 - mu * _eta412 * (1 - _probability412**A) / 2) ** T * gap + 6 * anchor_noise / mu,
-        order="T = O((1/mu + M/(mu^2 A) + M/A) log(1/eps))", unit=LOSS,
+        LAST, _tuned_rate(_probability412, 1), order="T = O((1/mu + M/(mu^2 A) + M/A) log(1/eps))", unit=LOSS
     ),
     formulas={
         "probability": _probability412,
         "local step": 1 / (2 * sqrt(6) * K * L),
-        "global step": Min(sqrt(6) * A * L / (M * mu * c), 2 * sqrt(6) / (1 + 32 * M * c / (mu * A))),
+        "global step": _tuned_global_step(1),
         "rounds to minimise": inverse_square / (probability * (1 - probability**A)) + 1 / probability,
         "power of the minimiser": 1 + inverse_square * (A + 1) / 2
         - sqrt((inverse_square * (A + 1) / 2) ** 2 + A * inverse_square),
     },
     uses=("fedamd.thm411",),
-    repaired_by="fedamd.thm411.improved",
+    repaired_by="fedamd.cor412.repaired",
     gap="Theorem 4.11 has 16ML/(mu Ap), the corollary 32Mc/(mu A) without L; the paper treats L as a constant, and for "
     "L = 1 its step is one that Theorem 4.11 admits.",
+)  # fmt: skip
+_relative412 = tuned_probability((mu / L) ** 2)
+cor412_repaired = paper.claim(
+    "cor412.repaired", "PL rate with tuned probability, for losses of any scale",
+    kind="corollary", where="ours", origin="ours",
+    words="With mu/L for mu in the probability of Corollary 4.12 and 32MLc/(mu A) in its global step, its bound holds "
+    "for every c > 0 that leaves a probability below 1. (thm411.improved has a longer step.)",
+    assumes=(A41, A42, A43, A410),
+    conditions={"below one": _relative412 < 1, **_enough_local_steps},
+    bound=Bound(LAST, _tuned_rate(_relative412, L), unit=LOSS),
+    formulas={
+        "probability": _relative412,
+        "local step": 1 / (2 * sqrt(6) * K * L),
+        "global step": _tuned_global_step(L),
+    },
+    uses=("fedamd.thm411",),
 )  # fmt: skip
