@@ -22,6 +22,9 @@
 Training is an experiment of kind "train", whose problem is named "training" (`sims.training.problem`); a replicate is
 then a seed with a partition, rates and first parameters of its own.
 
+A training may begin with what another one ended with: start = { file = "other.toml" }, or { run = KEY }, where that
+one has final_model = true in its [record].
+
 A table [scale.NAME] holds what is different at another scale, such as rounds = 100; where the file has a list of
 algorithms, a table [scale.NAME.algorithm] changes all of them. A table [sweep] is for `sims.training.sweep` alone.
 
@@ -98,16 +101,31 @@ class Contestant(Part):
 
 
 class Recording(_Table):
-    """What to record (`sims.recorder.METRICS`), in every how many rounds; by default a hundred times a run."""
+    """What to record (`sims.recorder.METRICS`), in every how many rounds; by default a hundred times a run.
+
+    final_model   of training, keep the models after the last round, for others to start from
+    """
 
     what: Annotated[list[str], Field(min_length=1)] = ["squared_gradient"]
     every: Count | None = None
+    final_model: bool = False
+
+
+class Origin(_Table):
+    """The run whose last models a training begins with, replicate by replicate: its key, and which of its algorithms.
+
+    The label may be left out where the run has one algorithm. In a file, file = "other.toml" stands for the run of
+    that experiment, at the same scale.
+    """
+
+    run: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    algorithm: str | None = None
 
 
 class Experiment(_Table):
     """The schema. `weighting` and `selection` serve the algorithms that have none of their own.
 
-    start     every parameter of the first model, or a list of all of them
+    start     every parameter of the first model, or a list of all of them; or where to find it
     dropout   probability that a client that was asked fails to answer
     """
 
@@ -118,7 +136,7 @@ class Experiment(_Table):
     weighting: Part = Part(name="average_participating")
     selection: Part = Part(name="all_available")
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    start: float | list[float] = 0.0
+    start: float | list[float] | Origin = 0.0
     rounds: Count
     replicates: Count
     seed: Annotated[int, Field(ge=0)] = 0
@@ -145,7 +163,9 @@ class Experiment(_Table):
         for contestant in contestants:
             contestant["selection"] = contestant["selection"] or self.selection.canonical()
             contestant["label"] = contestant["label"] or contestant["name"]
-        record = {"what": self.record.what, "every": self.record.every or max(1, self.rounds // 100)}
+        record: dict[str, Any] = {"what": self.record.what, "every": self.record.every or max(1, self.rounds // 100)}
+        if self.record.final_model:  # keys of the others do not change
+            record["final_model"] = True
         everything = {"problem": self.problem.canonical(), "process": self.process.canonical()}
         whole = {**filled, **everything, "algorithm": contestants, "record": record}
         return catalogue.with_defaults(whole, self.weighting.canonical())
@@ -178,6 +198,10 @@ def content_of(path: str | Path, scale: str | None = None, **changes: Any) -> di
         content = _merged(content, scales[scale])
     if changes and isinstance(content.get("problem"), Mapping):
         content["problem"] = {**content["problem"], **changes}
+    start = content.get("start")
+    if isinstance(start, Mapping) and isinstance(start.get("file"), str):
+        other = read(Path(path).parent / start["file"], scale, **changes)
+        content["start"] = {"run": other.key, **{key: value for key, value in start.items() if key != "file"}}
     return content
 
 
@@ -211,9 +235,10 @@ def from_canonical(text: str) -> Experiment:
 
 def parse(content: Mapping[str, Any]) -> Experiment:
     """The experiment of a nested mapping, checked like a file, in its canonical form."""
+    _check_start(content)
     try:
         given = Experiment.model_validate(content)
-        for number in np.ravel(given.start).tolist():
+        for number in [] if isinstance(given.start, Origin) else np.ravel(given.start).tolist():
             if not math.isfinite(number):  # before it is a text in the canonical form
                 raise InputError("start", number, "a finite number, or a list of them")
         experiment = from_canonical(given.canonical)
@@ -226,6 +251,23 @@ def parse(content: Mapping[str, Any]) -> Experiment:
     if len(set(labels)) < len(labels):
         raise InputError("algorithm.label", labels, "a different one for each algorithm")
     return experiment
+
+
+def _check_start(content: Mapping[str, Any]) -> None:
+    """Refuse a table that names no run, and one where nothing is trained: it would be told to be a number."""
+    start = content.get("start")
+    if not isinstance(start, Mapping):
+        return
+    if content.get("kind") == "simulate":
+        raise InputError("start", dict(start), "a number or a list of them: models of runs are for training")
+    for key in start:
+        if key not in Origin.model_fields:
+            raise InputError("key of start", key, one_of(key, Origin.model_fields))
+    try:
+        Origin.model_validate(start)
+    except ValidationError:
+        allowed = "a table with run, a key of 64 digits, or file, and perhaps algorithm, a label"
+        raise InputError("start", dict(start), allowed) from None
 
 
 def _plain(value: Any) -> Any:

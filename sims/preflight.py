@@ -12,14 +12,16 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from array_api_compat import device
 
 from fltheory.errors import InputError
 from fltheory.participation import Recorded
 from fltheory.streams import stream
-from sims.arrays import Array
+from sims.arrays import Array, array_namespace
 from sims.catalogue import label_of, setup_of
 from sims.divergence import Diverged, stable_step
-from sims.experiment import Experiment
+from sims.experiment import Experiment, Origin
 from sims.problems.base import Problem
 from sims.recorder import Record, check_metrics, recorded
 from sims.refusals import about, building
@@ -51,12 +53,20 @@ def _with_minus_infinity(value: Any) -> Any:
     return -math.inf if value == "-inf" else value
 
 
-def start(experiment: Experiment, replicates: int, problem: Problem) -> Array:
-    """The first models, (replicates, dimension); of training, the model's own."""
+def start(experiment: Experiment, replicates: int, problem: Problem, model: npt.NDArray[Any] | None = None) -> Array:
+    """The first models, (replicates, dimension); of training, the task's own, or the model (d,) of another run."""
     if experiment.kind == "train":
+        own: Array = problem.start[None]  # type: ignore[attr-defined]
+        if isinstance(experiment.start, Origin):
+            assert model is not None  # found before anything runs
+            if model.shape != own.shape[1:]:
+                allowed = f"a run whose models have {own.shape[1]} parameters, not {len(model)}"
+                raise InputError("start.run", experiment.start.run[:12], allowed)
+            return array_namespace(own).asarray(model[None], dtype=own.dtype, device=device(own))
         if experiment.start:
             raise InputError("start", experiment.start, "left out: a model has its own first parameters")
-        return problem.start[None]  # type: ignore[attr-defined]
+        return own
+    assert not isinstance(experiment.start, Origin)  # refused when it is read
     dimension = problem.dimension
     given = np.asarray(experiment.start, dtype=np.float64)
     if given.shape not in ((), (dimension,)):
@@ -70,8 +80,10 @@ def record(experiment: Experiment) -> Record:
     return Record(tuple(experiment.record.what), experiment.record.every, experiment.rounds)
 
 
-def check(experiment: Experiment) -> None:
+def check(experiment: Experiment, model: npt.NDArray[Any] | None = None) -> None:
     """Raise InputError, one sentence, for whatever does not fit together; log what is only doubtful.
+
+    model   (d,) that the first replicate begins with, where that is of another run
 
     One replicate of every algorithm goes through its first round, so that what only a round can tell is told here.
     """
@@ -84,7 +96,7 @@ def check(experiment: Experiment) -> None:
             _check_size(experiment, one)
             _check_log(one.process, experiment.rounds)
             with building(f"algorithm {contestant['name']}", contestant), _suffering(experiment):
-                _run_first_round(experiment, one)
+                _run_first_round(experiment, one, model)
         _doubt_step(one, experiment.rounds, label)
 
 
@@ -93,12 +105,12 @@ def _suffering(experiment: Experiment) -> AbstractContextManager[None]:
     return suppress(Diverged) if experiment.kind == "train" else nullcontext()
 
 
-def _run_first_round(experiment: Experiment, one: Setup) -> None:
+def _run_first_round(experiment: Experiment, one: Setup, model: npt.NDArray[Any] | None) -> None:
     """With the step size of the whole run, but a trace of this round alone."""
     if one.schedule is not constant():
         factor = one.schedule
         one = replace(one, schedule=lambda round, rounds: factor(round, experiment.rounds))
-    first, rng = start(experiment, 1, one.problem), stream(experiment.seed, "preflight")
+    first, rng = start(experiment, 1, one.problem, model), stream(experiment.seed, "preflight")
     Simulation(one, first, 1, rng, Record(tuple(experiment.record.what), 1, 1)).advance()
 
 

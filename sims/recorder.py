@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -203,10 +205,13 @@ class Record:
     A moment of round t shows the model x_t before the round moves it and the weights that the round uses. Metrics
     of a round are NaN after the last one, and the weight error where there are no weights. Where a metric needs all
     rounds, `take` wants to see every one of them, and keeps those it has to.
+
+    `seconds` tells what it took to evaluate models on data, and to compute everything else that is recorded.
     """
 
     def __init__(self, what: tuple[str, ...], every: int, rounds: int) -> None:
         self.what, self.every = what, count("every", every)
+        self.seconds = {"evaluation": 0.0, "estimates": 0.0}
         self.last_round = count("rounds", rounds)
         self.size = recorded(self.last_round, self.every)
         self._taken: int = 0
@@ -226,11 +231,19 @@ class Record:
             self._keep(now)
             return
         keeps = self._keeps(now.round)
-        self._trace.begin(now, keeps)
+        with self._timed("estimates"):
+            self._trace.begin(now, keeps)
         if keeps:
             self._keep(replace(now, trace=self._trace))
         if now.round < self.last_round:
-            self._trace.add(now)
+            with self._timed("estimates"):
+                self._trace.add(now)
+
+    @contextmanager
+    def _timed(self, part: str) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        self.seconds[part] += time.perf_counter() - began
 
     def _keep(self, now: Moment) -> None:
         last = now.round == self.last_round
@@ -239,7 +252,8 @@ class Record:
             if last and metric.of_a_round:
                 self._values[name][self._taken] = np.nan
                 continue
-            value = on_host(metric.compute(now))
+            with self._timed("evaluation" if metric.trains else "estimates"):
+                value = on_host(metric.compute(now))
             if name not in self._values:
                 self._values[name] = np.full((self.size, *value.shape), np.nan)
             self._values[name][self._taken] = value

@@ -18,6 +18,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,8 @@ class Run:
     versions     of fltheory and what the numbers depend on
     rows         number of rows of the data
     sha256       of the data, None if there is none
+    models       hash of the models that it ended with (`sims.store.models`), None if they were not kept
+    start        of a run that began with models of another one, the hash that those had
     """
 
     folder: Path
@@ -53,6 +56,8 @@ class Run:
     versions: dict[str, str]
     rows: int
     sha256: str | None
+    models: str | None = None
+    start: str | None = None
 
     def data(self) -> pl.DataFrame:
         """One row for each algorithm, replicate and recorded round, one column a metric; empty if there is none.
@@ -97,8 +102,13 @@ def save(
     data: pl.DataFrame,
     partial: str = "",
     remark: str = "",
+    models: str | None = None,
+    start: str | None = None,
 ) -> Run:
-    """Keep the data of a run; `partial` says why they are not all of it, `remark` what else a reader must know."""
+    """Keep the data of a run; `partial` says why they are not all of it, `remark` what else a reader must know.
+
+    models, start   hashes, as in `Run`
+    """
     folder = begin(store, key, experiment)
     before = _partial_data(folder)
     digest = content_hash(data) if data.width else None
@@ -107,7 +117,8 @@ def save(
         data.write_parquet(unfinished)
         os.replace(unfinished, folder / f"{digest}.parquet")
     status = PARTIAL if partial else COMPLETE
-    _write_manifest(folder, key, experiment, status, partial or remark, digest, data.height)
+    hashes = {name: value for name, value in (("models", models), ("start", start)) if value is not None}
+    _write_manifest(folder, key, experiment, status, partial or remark, digest, data.height, hashes)
     run = _read(folder)
     assert run is not None
     replaced = {before} if run.status == PARTIAL else {before, digest, _partial_data(folder)}
@@ -234,7 +245,14 @@ def versions() -> dict[str, str]:
 
 
 def _write_manifest(
-    folder: Path, key: str, experiment: Mapping[str, Any], status: str, reason: str, digest: str | None, rows: int
+    folder: Path,
+    key: str,
+    experiment: Mapping[str, Any],
+    status: str,
+    reason: str,
+    digest: str | None,
+    rows: int,
+    hashes: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     manifest = {
         "key": key,
@@ -245,6 +263,7 @@ def _write_manifest(
         "versions": versions(),
         "rows": rows,
         "sha256": digest,
+        **hashes,
     }
     unfinished = folder / f"{status}.{os.getpid()}.tmp"
     unfinished.write_text(json.dumps(manifest, indent=1, sort_keys=True, allow_nan=False) + "\n", encoding="utf-8")
@@ -259,7 +278,8 @@ def _read(folder: Path, kinds: tuple[str, ...] = (COMPLETE, PARTIAL), *, tell: b
             manifest = json.loads(file.read_text(encoding="utf-8"))
             _require_manifest(manifest, os.path.basename(os.path.abspath(folder)), status)
             fields = ("key", "status", "reason", "experiment", "versions", "rows", "sha256")
-            return Run(folder, *(manifest[name] for name in fields))
+            hashes = {name: manifest.get(name) for name in ("models", "start")}
+            return Run(folder, *(manifest[name] for name in fields), **hashes)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -283,6 +303,7 @@ def _require_manifest(manifest: Any, key: str, status: str) -> None:
         and type(rows) is int
         and rows >= 0
         and (has_data or (status == PARTIAL and digest is None and rows == 0))
+        and all(isinstance(manifest.get(name), str | None) for name in ("models", "start"))
     )
     if not good:
         raise ValueError("fields that do not belong to this run")

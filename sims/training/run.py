@@ -27,8 +27,9 @@ from sims import checkpoints, preflight
 from sims import store as stored
 from sims.catalogue import label_of, setup_of
 from sims.divergence import Diverged
-from sims.experiment import Experiment, from_canonical
+from sims.experiment import Experiment, Origin, from_canonical
 from sims.montecarlo.simulate import PURPOSE, backend_of, frame_of, is_sound
+from sims.recorder import on_host
 from sims.rounds import Simulation
 from sims.training.memory import require_memory
 
@@ -40,11 +41,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class One:
-    """One algorithm with one seed of an experiment, given in its canonical form."""
+    """One algorithm with one seed of an experiment, given in its canonical form.
+
+    origin   folder of the run whose last model it begins with, if that is of another run
+    """
 
     experiment: str
     algorithm: int
     replicate: int
+    origin: Path | None = None
 
     def __call__(self, folder: Path, every: int, progress: Progress | None = None) -> Result:
         """Run it, or go on from the checkpoint in the folder; a finished one is read.
@@ -60,8 +65,7 @@ class One:
                 checkpoints.restore(simulation, checkpoint)
             except InputError:  # damaged, or of another version: from the start
                 simulation = self.simulation()
-        stopped, task, began = "", simulation.setup.problem, time.perf_counter()
-        before = task.seconds_evaluating  # type: ignore[attr-defined]
+        stopped, began = "", time.perf_counter()
         try:
             while simulation.round < simulation.rounds:
                 simulation.advance(min(simulation.round + every, simulation.rounds))
@@ -71,9 +75,11 @@ class One:
         except Diverged as error:
             stopped = str(error)
         record = simulation.record
-        spent = time.perf_counter() - began, task.seconds_evaluating - before  # type: ignore[attr-defined]
+        spent = time.perf_counter() - began, *record.seconds.values()
         told = {"stopped": np.array(stopped), "seconds": np.array(spent)}
         result = {"rounds": record.rounds, **told, **record.arrays()}
+        if not stopped and from_canonical(self.experiment).record.final_model:
+            result["final_model"] = on_host(simulation.state.linear["x"])[0]
         _save(done, result)
         checkpoint.unlink(missing_ok=True)
         return result
@@ -81,13 +87,18 @@ class One:
     @property
     def name(self) -> str:
         """algorithm-replicate."""
-        return f"{self.algorithm}-{self.replicate}"
+        return stored.name_of(self.algorithm, self.replicate)
 
     def simulation(self) -> Simulation:
         """The simulation, before its first round."""
         experiment = from_canonical(self.experiment)
         setup = setup_of(json.loads(self.experiment), self.algorithm, self.replicate)
-        start = preflight.start(experiment, 1, setup.problem)
+        model = None
+        if self.origin is not None:
+            assert isinstance(experiment.start, Origin)
+            run = stored.find(self.origin, self.origin.parent)
+            model = stored.models_of(run, experiment.start.algorithm)[self.replicate]
+        start = preflight.start(experiment, 1, setup.problem, model)
         rng = stream(experiment.seed, PURPOSE, self.replicate)  # the same traces for all algorithms
         return Simulation(setup, start, experiment.rounds, rng, preflight.record(experiment))
 
@@ -121,14 +132,15 @@ def train(
     for index, contestant in enumerate(about["algorithm"]):
         memory = require_memory(setup_of(about, index, outlined=True), label_of(about, contestant))
         log.info("%s needs about %s", contestant["label"], memory)
-    preflight.check(experiment)
+    origin = _origin(experiment, store)
+    preflight.check(experiment, origin and origin[1])
     folder = stored.begin(store, experiment.key, about).absolute() / "runs"
     if not resume:
         shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(exist_ok=True)
     every = checkpoint or experiment.record.every or 1
     jobs = [
-        One(experiment.canonical, algorithm, replicate)
+        One(experiment.canonical, algorithm, replicate, origin and origin[0].folder.absolute())
         for replicate in range(experiment.replicates)
         for algorithm in range(len(experiment.algorithm))
     ]
@@ -144,12 +156,37 @@ def train(
         raise
     spent = np.sum([result["seconds"] for _, result in finished], axis=0)
     log.info(
-        "%.0f s of training since the last start, %.0f %% of it for evaluation", spent[0], 100 * spent[1] / spent[0]
+        "%.0f s since the last start: %.0f %% of it for evaluation, %.0f %% for estimates, the rest for training",
+        spent[0],
+        *(100 * spent[1:] / spent[0]),
     )
     data, stopped = _data(experiment, finished)
-    run = stored.save(store, experiment.key, about, data, remark="; ".join(stopped))
+    models = {job.name: result["final_model"] for job, result in finished if "final_model" in result}
+    run = stored.save(
+        store,
+        experiment.key,
+        about,
+        data,
+        remark="; ".join(stopped),
+        models=stored.save_models(folder.parent, models) if experiment.record.final_model else None,
+        start=origin and origin[0].models,
+    )
     shutil.rmtree(folder, ignore_errors=True)
     return run
+
+
+def _origin(experiment: Experiment, store: str | os.PathLike[str]) -> tuple[stored.Run, npt.NDArray[Any]] | None:
+    """The run whose last models an experiment begins with, and the first of them; InputError if they are not there."""
+    if not isinstance(experiment.start, Origin):
+        return None
+    run = stored.complete(store, experiment.start.run)
+    if run is None:
+        allowed = f"the key of a complete run in the store {str(store)!r} (run: fltheory train, with its experiment)"
+        raise InputError("start.run", experiment.start.run[:12], allowed)
+    models = stored.models_of(run, experiment.start.algorithm)
+    if len(models) < experiment.replicates:
+        raise InputError("replicates", experiment.replicates, f"at most {len(models)}, as many as start.run has")
+    return run, models[0]
 
 
 def _results(jobs: list[One], folder: Path, every: int, workers: int, progress: Progress | None) -> Iterator[Result]:
@@ -166,7 +203,7 @@ def _data(experiment: Experiment, finished: list[tuple[One, Result]]) -> tuple[p
     frames, stopped = [], []
     for job, result in sorted(finished, key=lambda pair: (pair[0].algorithm, pair[0].replicate)):
         label = str(experiment.algorithm[job.algorithm].label)
-        arrays = {name: array for name, array in result.items() if name != "seconds"}
+        arrays = {name: array for name, array in result.items() if name not in ("seconds", "final_model")}
         if why := str(arrays.pop("stopped")):
             stopped.append(f"{label}, replicate {job.replicate}: {why}")
         frames.append(frame_of(label, job.replicate, arrays))
@@ -188,6 +225,7 @@ def _save(file: Path, result: Result) -> None:
 def _load(file: Path) -> Result | None:
     try:
         with file.open("rb") as stream_, np.load(stream_, allow_pickle=False) as arrays:
-            return dict(arrays)
+            found = dict(arrays)
+        return found if found["seconds"].shape == (3,) else None  # of another version
     except Exception:  # not there, or damaged in one of a dozen ways: it is run again
         return None

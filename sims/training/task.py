@@ -6,7 +6,6 @@ mean of the F_n; a model is all parameters in one flat vector. Data live on the 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -116,7 +115,6 @@ class Task:
         require_trainable(self.module, self.inputs, self.targets)
         self.partition = partition
         self._evaluated: tuple[Tensor, Evaluation] | None = None
-        self.seconds_evaluating = 0.0
         self.layout = engines.Layout(module)
         self.n_clients, self.dimension = len(parts), sum(self.layout.sizes)
         self.sampler = Sampler(parts, len(inputs), count("batch", batch), replacement)
@@ -221,11 +219,9 @@ class Task:
     def evaluation(self, x: Tensor) -> Evaluation:
         """How well models (R, d) do, (R,) each; kept for the next call with the same tensor."""
         if self._evaluated is None or self._evaluated[0] is not x:
-            began = time.perf_counter()
             each = [self._evaluation(model) for model in x]
             values = {f.name: np.array([getattr(one, f.name) for one in each]) for f in fields(Evaluation)}
             self._evaluated = x, Evaluation(**values)
-            self.seconds_evaluating += time.perf_counter() - began
         return self._evaluated[1]
 
     def train_accuracy(self, x: Tensor) -> npt.NDArray[np.float64]:
