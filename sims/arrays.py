@@ -7,23 +7,27 @@ three. Leading axes are batch axes (replicates); the last axis of a model is its
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_numpy_array
+from array_api_compat import array_namespace, device, is_numpy_array, to_device
 
 Array = Any  # a numpy or torch array; the array API has no common type to name
 
 _overwrites: ContextVar[bool] = ContextVar("overwrites", default=False)
+_maker: ContextVar[Callable[[tuple[int, ...]], Array] | None] = ContextVar("maker", default=None)
 
 __all__ = [
     "Array",
     "array_namespace",
     "as_exact",
+    "beside",
+    "cleared",
+    "client_rows",
     "counters",
     "device",
     "is_exact",
@@ -31,17 +35,41 @@ __all__ = [
     "overwriting",
     "put_rows",
     "require_exact",
+    "tables_from",
     "take_rows",
     "zeros",
 ]
 
 
+def client_rows(n_clients: int, model: Array) -> Array:
+    """A table (..., N, d) of zeros: for each client a row like the model (..., d), kept where `tables_from` says."""
+    shape, make = (*model.shape[:-1], n_clients, model.shape[-1]), _maker.get()
+    return zeros(shape, model) if make is None else make(shape)
+
+
+@contextmanager
+def tables_from(make: Callable[[tuple[int, ...]], Array] | None) -> Iterator[None]:
+    """Within it, `client_rows` are the zeros that `make` gives for a shape; beside the model if it is None.
+
+    They may be on another device than the model. `take_rows` brings rows to where the clients' numbers are, and
+    `put_rows` takes rows to where the table is, so that only those of a cohort travel.
+    """
+    before = _maker.set(make)
+    try:
+        yield
+    finally:
+        _maker.reset(before)
+
+
 def take_rows(table: Array, clients: Array) -> Array:
-    """Rows of a per-client table: table (..., N, d), clients (..., S) -> (..., S, d)."""
-    xp = array_namespace(table)
+    """Rows of a per-client table: table (..., N, d), clients (..., S) -> (..., S, d), on the device of `clients`."""
+    xp, there, here = array_namespace(table), device(table), device(clients)
+    if there != here:
+        rows = take_rows(table, to_device(clients, there))
+        return to_device(rows.pin_memory() if table.is_pinned() else rows, here)  # a card reads pinned memory faster
     *lead, n, d = table.shape
     if not is_numpy_array(table) and tuple(lead) == tuple(clients.shape[:-1]):  # row by row, 8 times faster in torch
-        first = n * xp.reshape(xp.arange(math.prod(lead), device=device(table)), (*lead, 1))
+        first = n * xp.reshape(xp.arange(math.prod(lead), device=there), (*lead, 1))
         rows = xp.take(xp.reshape(table, (-1, d)), xp.reshape(clients + first, (-1,)), axis=0)
         return xp.reshape(rows, (*clients.shape, d))
     index = xp.broadcast_to(clients[..., None], (*clients.shape, d))
@@ -50,16 +78,36 @@ def take_rows(table: Array, clients: Array) -> Array:
 
 def put_rows(table: Array, clients: Array, valid: Array, rows: Array) -> Array:
     """A copy of `table` with the rows of the valid clients replaced; each client at most once in a cohort."""
-    xp = array_namespace(table)
-    where = xp.nonzero(valid)
-    changed = table if _overwrites.get() and not is_numpy_array(table) else xp.asarray(table, copy=True)
+    there = device(table)
+    if device(rows) != there:
+        clients, valid, rows = (to_device(array, there) for array in (clients, valid, rows))
+    where, changed = array_namespace(table).nonzero(valid), _to_change(table)
     changed[(*where[:-1], clients[where])] = rows[where]
     return changed
 
 
+def beside(array: Array, other: Array) -> Array:
+    """The array on the device of the other: what is made of a whole table, to where the model is."""
+    return to_device(array, device(other))
+
+
+def cleared(table: Array) -> Array:
+    """Zeros like `table` (..., N, d)."""
+    changed = _to_change(table)
+    changed[...] = Fraction(0) if is_exact(table) else 0
+    return changed
+
+
+def _to_change(table: Array) -> Array:
+    """A copy, or while `overwriting` a torch table itself."""
+    if _overwrites.get() and not is_numpy_array(table):
+        return table
+    return array_namespace(table).asarray(table, copy=True)
+
+
 @contextmanager
 def overwriting() -> Iterator[None]:
-    """Within it, `put_rows` writes into torch tables: for a caller who has no use for the old ones.
+    """Within it, `put_rows` and `cleared` write into torch tables: for a caller who has no use for the old ones.
 
     A table (N, d) is the largest thing in a training run by far, and copying it costs more than all else the server
     does. What an algorithm needs of the old rows it takes before it puts the new ones.

@@ -27,7 +27,7 @@ from sims.rounds import Setup, require_clients
 from sims.schedules import SCHEDULES
 from sims.training import partition
 from sims.training.outline import outline
-from sims.training.problem import hash_of
+from sims.training.problem import LATER, hash_of
 from sims.weighting import RULES
 
 TRAINING = "training"  # the problem of experiments of kind "train"
@@ -72,8 +72,11 @@ def with_defaults(experiment: Mapping[str, Any], weighting: Named) -> dict[str, 
     """
     filled = dict(experiment)
     filled["problem"] = _filled("problem", problems, experiment["problem"])
-    if filled["problem"]["name"] == TRAINING and filled["problem"]["data_hash"] is None:
-        filled["problem"]["data_hash"] = hash_of(filled["problem"]["data"])
+    if filled["problem"]["name"] == TRAINING:
+        if filled["problem"]["data_hash"] is None:
+            filled["problem"]["data_hash"] = hash_of(filled["problem"]["data"])
+        unsaid = [name for name, value in LATER.items() if filled["problem"][name] == value]
+        filled["problem"] = {name: value for name, value in filled["problem"].items() if name not in unsaid}
     problem = _problem_of(filled, 0, outlined=True)
     n_clients = problem.n_clients
     filled["process"] = _filled("process", _processes(), experiment["process"], implied=frozenset({"n_clients"}))

@@ -6,11 +6,13 @@ A run that is cut in two and restored from a checkpoint equals the unbroken one 
 from __future__ import annotations
 
 import os
+import zipfile
 from pathlib import Path
 
 import numpy as np
 
 from fltheory.errors import InputError
+from sims.data.arrays import map_arrays
 from sims.rounds import Simulation
 
 
@@ -19,7 +21,7 @@ def save(simulation: Simulation, path: str | os.PathLike[str]) -> None:
     target = Path(path)
     unfinished = target.with_name(f"{target.name}.{os.getpid()}.tmp")
     with unfinished.open("wb") as file:
-        np.savez(file, **simulation.state_dict())  # type: ignore[arg-type]
+        np.savez(file, **simulation.state_dict(copy=False))  # type: ignore[arg-type]
     os.replace(unfinished, target)
 
 
@@ -30,9 +32,11 @@ def restore(simulation: Simulation, path: str | os.PathLike[str]) -> None:
     a file that is not there, is damaged, or does not belong to such a simulation.
     """
     try:
-        with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-            state = dict(file)
-        simulation.load_state_dict(state)
+        with zipfile.ZipFile(path) as archive:
+            if (damaged := archive.testzip()) is not None:
+                raise ValueError(f"{damaged} is damaged")
+        mapped = map_arrays(Path(path))  # tables of clients need not fit into memory
+        simulation.load_state_dict({n: a if n.startswith("linear.") else np.array(a) for n, a in mapped.items()})
     except InputError:
         raise
     except Exception as error:  # a damaged file fails in a dozen ways

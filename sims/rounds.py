@@ -22,7 +22,7 @@ from fltheory.errors import InputError, count, probabilities
 from fltheory.participation import ParticipationProcess
 from sims.algorithms.arguments import of_one_kind
 from sims.algorithms.protocol import Algorithm, Cohort, Local, State
-from sims.arrays import Array, array_namespace, is_exact, overwriting, require_exact
+from sims.arrays import Array, array_namespace, is_exact, overwriting, require_exact, tables_from
 from sims.availability import Reactive, availability
 from sims.costs import Costs
 from sims.divergence import Diverged, not_finite
@@ -149,7 +149,8 @@ class Simulation:
         self._memory: dict[str, Any] = {}  # of the selection
         self._last = np.full(shape, -1, dtype=np.int64)
         self.costs = Costs(setup.algorithm, *shape)
-        self.state = setup.algorithm.init(setup.hyper, start, self.n_clients)
+        with tables_from(getattr(setup.problem, "table", None)):
+            self.state = setup.algorithm.init(setup.hyper, start, self.n_clients)
         if setup.warm:
             self._warm_up()
         self.round = 0
@@ -175,7 +176,8 @@ class Simulation:
         cohort = _placed(Cohort(clients, everybody, self.n_clients, role=role), self.state.linear["x"])
         work = replace(setup.algorithm.work(self.state, cohort, setup.hyper), steps=0, direction=None)
         local = local_update(setup.problem, work, cohort, setup.problem.draw(self.streams["noise"], cohort, work))
-        self.state = setup.algorithm.apply(self.state, cohort, local, setup.hyper)
+        with overwriting():
+            self.state = setup.algorithm.apply(self.state, cohort, local, setup.hyper)
         self.costs.update(work, cohort, everybody)
 
     def _step(self) -> None:
@@ -278,8 +280,11 @@ class Simulation:
     def _about(self) -> str:
         return f"{self.setup.algorithm.name} with {self.setup.hyper} for {self.rounds} rounds"
 
-    def state_dict(self) -> dict[str, npt.NDArray[Any]]:
-        """All that changes over time, as plain arrays; generators as text. Traces are made again from their seeds."""
+    def state_dict(self, *, copy: bool = True) -> dict[str, npt.NDArray[Any]]:
+        """All that changes over time, as plain arrays; generators as text. Traces are made again from their seeds.
+
+        copy   if not, tables of clients may be the run's own, and change when it goes on
+        """
         parts = {
             "linear": self.state.linear,
             "discrete": self.state.discrete,
@@ -298,7 +303,13 @@ class Simulation:
             "taken": np.array(self.record.taken),
         }
         state["streams"] = np.array(json.dumps(generators))
-        return {name: array.copy() for name, array in state.items()}
+        tables = {f"linear.{name}" for name in self._tables()} if not copy else set()
+        return {name: array if name in tables else array.copy() for name, array in state.items()}
+
+    def _tables(self) -> list[str]:
+        """What of the linear state has a row for each client."""
+        shape = (self.replicates, self.n_clients, self.setup.problem.dimension)
+        return [name for name, array in self.state.linear.items() if tuple(array.shape) == shape]
 
     def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Continue from the `state_dict` of a simulation of the same setup, start, rounds, generator and record.
@@ -313,7 +324,9 @@ class Simulation:
             theirs = {name: array.shape for name, array in _part(state, part).items()}
             if ours != theirs:
                 raise InputError("checkpoint", theirs, f"one with the {part} state {ours}")
-        self.state = State(*({n: _like(a, x) for n, a in _part(state, p).items()} for p in ("linear", "discrete")))
+        tables = {name: _refilled(self.state.linear[name], state[f"linear.{name}"]) for name in self._tables()}
+        linear = {n: tables[n] if n in tables else _like(a, x) for n, a in _part(state, "linear").items()}
+        self.state = State(linear, {n: _like(a, x) for n, a in _part(state, "discrete").items()})
         self._memory = {name: array[()] for name, array in _part(state, "memory").items()}
         self._availability.load_state_dict(_part(state, "availability"))
         if self._weights is not None:
@@ -367,7 +380,16 @@ def _like(array: npt.NDArray[Any], model: Array) -> Array:
     """A numpy array as one of the kind of the model; floats in its precision."""
     xp = array_namespace(model)
     kind = model.dtype if array.dtype.kind == "f" else None
-    return xp.asarray(array.copy(), dtype=kind, device=device(model))
+    return xp.asarray(np.array(array), dtype=kind, device=device(model))
+
+
+def _refilled(table: Array, array: npt.NDArray[Any]) -> Array:
+    """A table (R, N, d), or a new one in numpy, with these numbers; where it is, and row by row of clients."""
+    if is_numpy_array(table):
+        return np.array(array)
+    for client in range(table.shape[1]):
+        table[:, client] = _like(array[:, client], table)
+    return table
 
 
 def _part(state: Mapping[str, npt.NDArray[Any]], part: str) -> dict[str, npt.NDArray[Any]]:

@@ -32,6 +32,7 @@ class Backend(StrEnum):
 ScaleOption = Annotated[Scale | None, typer.Option(help="Scale of the file; without it the file as it stands.")]
 EngineOption = Annotated[str | None, typer.Option(help="How clients are trained: auto, layered, sequential or vmap.")]
 DeviceOption = Annotated[str | None, typer.Option(help="Device of torch, such as cpu or cuda.")]
+MemoryOption = Annotated[str | None, typer.Option(help="Where clients' tables are kept: device, host or disk.")]
 WorkersOption = Annotated[int, typer.Option(min=1, help="Number of processes.")]
 BackendOption = Annotated[Backend, typer.Option(help="What runs the processes: this machine (loky) or a Dask cluster.")]
 SchedulerOption = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, for --backend dask.")]
@@ -75,6 +76,7 @@ def train(
     scale: ScaleOption = None,
     engine: EngineOption = None,
     device: DeviceOption = None,
+    memory: MemoryOption = None,
     store: StoreOption = Path("results"),
     workers: WorkersOption = 1,
     backend: BackendOption = Backend.loky,
@@ -90,7 +92,7 @@ def train(
     from analysis.train_command import train_file
 
     options = {"store": store, "workers": workers, "backend": backend.value, "scheduler": scheduler}
-    changes = _given(engine=engine, device=device)
+    changes = _given(engine=engine, device=device, memory=memory)
     print(
         train_file(
             experiment,
@@ -110,6 +112,7 @@ def sweep(
     scale: ScaleOption = None,
     engine: EngineOption = None,
     device: DeviceOption = None,
+    memory: MemoryOption = None,
     store: StoreOption = Path("results"),
     workers: WorkersOption = 1,
     backend: BackendOption = Backend.loky,
@@ -124,7 +127,7 @@ def sweep(
     from analysis.train_command import sweep_file
 
     options = {"store": store, "workers": workers, "backend": backend.value, "scheduler": scheduler}
-    changes = _given(engine=engine, device=device)
+    changes = _given(engine=engine, device=device, memory=memory)
     print(
         sweep_file(experiment, scale=scale and scale.value, changes=changes, as_json=as_json, resume=resume, **options)
     )

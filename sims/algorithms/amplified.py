@@ -22,7 +22,18 @@ from fltheory.errors import count
 from sims.algorithms.arguments import positive
 from sims.algorithms.fedavg import weighted
 from sims.algorithms.protocol import Algorithm, Cohort, Local, State, Work
-from sims.arrays import Array, array_namespace, counters, marked, put_rows, take_rows, zeros
+from sims.arrays import (
+    Array,
+    array_namespace,
+    beside,
+    cleared,
+    client_rows,
+    counters,
+    marked,
+    put_rows,
+    take_rows,
+    zeros,
+)
 
 
 @dataclass(frozen=True)
@@ -86,7 +97,7 @@ class WaitHyper:
 
 def wait_init(hyper: WaitHyper, x0: Array, n_clients: int) -> State:
     batch = x0.shape[:-1]
-    linear = {"x": x0, "gradients": zeros((*batch, n_clients, x0.shape[-1]), x0)}
+    linear = {"x": x0, "gradients": client_rows(n_clients, x0)}
     return State(linear, {"clock": counters(batch, x0), "taken": counters((*batch, n_clients), x0)})
 
 
@@ -105,13 +116,12 @@ def wait_apply(state: State, cohort: Cohort, local: Local, hyper: WaitHyper) -> 
     table = put_rows(table, cohort.clients, cohort.valid, take_rows(table, cohort.clients) + local.gradient)
     taken = state.discrete["taken"] + marked(cohort.clients, cohort.valid, cohort.n_clients)
     clock = (state.discrete["clock"] + 1) % hyper.interval
-    due = clock == 0
-    heard = xp.sum(taken > 0, axis=-1)
-    averages = table / xp.where(taken > 0, taken, 1)[..., None]
-    gradient = xp.sum(averages, axis=-2) / xp.where(heard > 0, heard, 1)[..., None]
-    x = x - hyper.global_lr * xp.where(due[..., None], gradient, zeros(x.shape, x))
-    table = xp.where(due[..., None, None], zeros(table.shape, table), table)
-    return State({"x": x, "gradients": table}, {"clock": clock, "taken": xp.where(due[..., None], 0, taken)})
+    if bool(xp.all(clock == 0)):  # in all replicates at once; only then all of the table is looked at
+        heard = xp.sum(taken > 0, axis=-1)
+        averages = table / beside(xp.where(taken > 0, taken, 1)[..., None], table)
+        gradient = beside(xp.sum(averages, axis=-2), x) / xp.where(heard > 0, heard, 1)[..., None]
+        x, table, taken = x - hyper.global_lr * gradient, cleared(table), 0 * taken
+    return State({"x": x, "gradients": table}, {"clock": clock, "taken": taken})
 
 
 wait_minibatch, wait_full = (

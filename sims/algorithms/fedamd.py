@@ -23,7 +23,7 @@ from fltheory import errors
 from fltheory.errors import InputError, count
 from sims.algorithms.arguments import batch_size, positive
 from sims.algorithms.protocol import Algorithm, Cohort, Local, State, Work, mean, total
-from sims.arrays import Array, array_namespace, put_rows, take_rows, zeros
+from sims.arrays import Array, array_namespace, beside, client_rows, put_rows, take_rows, zeros
 
 MINER, ANCHOR = 0, 1
 
@@ -70,12 +70,12 @@ def split(cohort: Cohort) -> tuple[Array, Array]:
 
 
 def init(hyper: Hyper, x0: Array, n_clients: int) -> State:
-    return State({"x": x0, "caches": zeros((*x0.shape[:-1], n_clients, x0.shape[-1]), x0)})
+    return State({"x": x0, "caches": client_rows(n_clients, x0)})
 
 
 def work(state: State, cohort: Cohort, hyper: Hyper) -> Work:
-    caches = state.linear["caches"]
-    return _work(state, array_namespace(caches).sum(caches, axis=-2) / cohort.n_clients, hyper)
+    x, caches = state.linear["x"], state.linear["caches"]
+    return _work(state, beside(array_namespace(caches).sum(caches, axis=-2), x) / cohort.n_clients, hyper)
 
 
 def apply(state: State, cohort: Cohort, local: Local, hyper: Hyper) -> State:

@@ -29,7 +29,18 @@ import numpy as np
 from fltheory.errors import InputError, count
 from sims.algorithms.arguments import not_negative, positive, truth
 from sims.algorithms.protocol import Algorithm, Cohort, Local, State, Work, total
-from sims.arrays import Array, array_namespace, counters, device, marked, put_rows, take_rows, zeros
+from sims.arrays import (
+    Array,
+    array_namespace,
+    beside,
+    client_rows,
+    counters,
+    device,
+    marked,
+    put_rows,
+    take_rows,
+    zeros,
+)
 
 
 @dataclass(frozen=True)
@@ -78,7 +89,7 @@ def init(hyper: Hyper, x0: Array, n_clients: int) -> State:
     if hyper.weights is not None and len(hyper.weights) != n_clients:
         raise InputError("weights", hyper.weights, f"one number for each of the {n_clients} clients")
     batch = x0.shape[:-1]
-    linear = {"x": x0, "latest": zeros((*batch, n_clients, x0.shape[-1]), x0), "average": zeros(x0.shape, x0)}
+    linear = {"x": x0, "latest": client_rows(n_clients, x0), "average": zeros(x0.shape, x0)}
     return State(linear, {"age": counters((*batch, n_clients), x0), "clock": counters(batch, x0)})
 
 
@@ -102,7 +113,7 @@ def apply(state: State, cohort: Cohort, local: Local, hyper: Hyper) -> State:
     if hyper.refresh is not None:
         clock = (clock + 1) % hyper.refresh
         if bool(xp.any(clock == 0)):  # spares a sum over all clients in most rounds
-            average = xp.where((clock == 0)[..., None], _mean(latest), average)
+            average = xp.where((clock == 0)[..., None], _mean(latest, average), average)
     taking_part = marked(cohort.clients, cohort.valid, cohort.n_clients)
     age = xp.where(taking_part, 0, state.discrete["age"] + 1)
     x = state.linear["x"] + unit * average
@@ -111,11 +122,11 @@ def apply(state: State, cohort: Cohort, local: Local, hyper: Hyper) -> State:
 
 def drift(state: State) -> Array:
     """Running average minus the exact average of all latest updates, (..., d): zero but for rounding errors."""
-    return state.linear["average"] - _mean(state.linear["latest"])
+    return state.linear["average"] - _mean(state.linear["latest"], state.linear["average"])
 
 
-def _mean(table: Array) -> Array:
-    return array_namespace(table).sum(table, axis=-2) / table.shape[-2]
+def _mean(table: Array, model: Array) -> Array:
+    return beside(array_namespace(table).sum(table, axis=-2), model) / table.shape[-2]
 
 
 fedlaavg = Algorithm(

@@ -18,7 +18,7 @@ from typing import Any
 from fltheory.errors import count
 from sims.algorithms.arguments import positive, truth
 from sims.algorithms.protocol import Algorithm, Cohort, Local, State, Work
-from sims.arrays import Array, array_namespace, counters, marked, put_rows, zeros
+from sims.arrays import Array, array_namespace, beside, client_rows, counters, marked, put_rows, zeros
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,7 @@ as_in_paper, as_in_code = partial(Hyper, wait=True), partial(Hyper, wait=False)
 
 
 def init(hyper: Hyper, x0: Array, n_clients: int) -> State:
-    batch = x0.shape[:-1]
-    latest = zeros((*batch, n_clients, x0.shape[-1]), x0)
-    return State({"x": x0, "latest": latest}, {"seen": counters((*batch, n_clients), x0)})
+    return State({"x": x0, "latest": client_rows(n_clients, x0)}, {"seen": counters((*x0.shape[:-1], n_clients), x0)})
 
 
 def work(state: State, cohort: Cohort, hyper: Hyper) -> Work:
@@ -54,7 +52,7 @@ def apply(state: State, cohort: Cohort, local: Local, hyper: Hyper) -> State:
     x = state.linear["x"]
     latest = put_rows(state.linear["latest"], cohort.clients, cohort.valid, local.delta / hyper.local_lr)
     seen = xp.where(marked(cohort.clients, cohort.valid, cohort.n_clients), 1, state.discrete["seen"])
-    step = hyper.global_lr * hyper.local_lr * xp.sum(latest, axis=-2) / cohort.n_clients
+    step = hyper.global_lr * hyper.local_lr * beside(xp.sum(latest, axis=-2), x) / cohort.n_clients
     if hyper.wait:
         step = xp.where(xp.all(seen > 0, axis=-1)[..., None], step, zeros(x.shape, x))
     return State({"x": x + step, "latest": latest}, {"seen": seen})

@@ -16,7 +16,7 @@ from typing import Any
 from fltheory.errors import InputError, count
 from sims.algorithms.arguments import batch_size, not_negative, positive
 from sims.algorithms.protocol import Algorithm, Cohort, Local, State, Work, mean, total
-from sims.arrays import Array, put_rows, take_rows, zeros
+from sims.arrays import Array, client_rows, put_rows, take_rows, zeros
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,7 @@ class Hyper:
 
 
 def init(hyper: Hyper, x0: Array, n_clients: int) -> State:
-    variates = zeros((*x0.shape[:-1], n_clients, x0.shape[-1]), x0)
-    return State({"x": x0, "variate": zeros(x0.shape, x0), "variates": variates})
+    return State({"x": x0, "variate": zeros(x0.shape, x0), "variates": client_rows(n_clients, x0)})
 
 
 def work(state: State, cohort: Cohort, hyper: Hyper) -> Work:

@@ -61,6 +61,7 @@ class Problem(Protocol):
     samples         how many samples a stochastic gradient and an exact one take, numbers or (N,) each
     slots_at_once   how many clients of a cohort compute together; None for all of them
     train_accuracy  x (R, d) -> accuracies (R,), which selections may adapt to
+    table           shape -> zeros, where tables with a row for each client are kept; None for beside the model
     descend         (start, clients, draws, step_size) -> last iterates (..., S, d): plain local steps from draws
                     (steps, ..., S, width), if there is a faster way than gradient after gradient
     """

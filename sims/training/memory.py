@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,21 +20,29 @@ class Memory:
     """Bytes, and where they are needed.
 
     data      samples on the device
-    server    model and memories, twice: a round makes the new ones beside the old ones
+    server    model and other vectors of the server, twice: a round makes the new ones beside the old ones
+    tables    a row for each client, written in place; where `place` says (`sims.training.tables`)
     cohort    models, gradients and updates of the clients that take part in a round, without the activations
     """
 
     data: int
     server: int
+    tables: int
     cohort: int
+    place: str = "device"
 
     @property
     def total(self) -> int:
-        return self.data + self.server + self.cohort
+        """On the device."""
+        return self.data + self.server + self.cohort + (self.tables if self.place == "device" else 0)
 
     def __str__(self) -> str:
-        parts = f"data {_size(self.data)}, model and memories {_size(self.server)}, a cohort {_size(self.cohort)}"
-        return f"{_size(self.total)} ({parts}, activations not counted)"
+        parts, tables = [f"data {_size(self.data)}", f"model {_size(self.server)}"], _size(self.tables)
+        if self.place == "device":
+            parts.append(f"clients' tables {tables}")
+        parts.append(f"a cohort {_size(self.cohort)}")
+        elsewhere = "" if self.place == "device" else f", and {tables} on {self.place} for clients' tables"
+        return f"{_size(self.total)} ({', '.join(parts)}, activations not counted){elsewhere}"
 
 
 def estimate_memory(setup: Setup, cohort_size: int) -> Memory:
@@ -42,26 +52,32 @@ def estimate_memory(setup: Setup, cohort_size: int) -> Memory:
     """
     task: Any = setup.problem
     algorithm, vector = setup.algorithm, task.itemsize * task.dimension
-    vectors = algorithm.server_vectors(task.n_clients) + algorithm.client_vectors * task.n_clients
+    alone = algorithm.server_vectors(0)
+    rows = algorithm.server_vectors(task.n_clients) - alone + algorithm.client_vectors * task.n_clients
     at_once = min(task.slots_at_once or cohort_size, cohort_size)
     return Memory(
         data=task.data_bytes,
-        server=KEPT_TWICE * vectors * vector,
+        server=KEPT_TWICE * alone * vector,
+        tables=rows * vector,
         cohort=(cohort_size + WORKING_COPIES * at_once) * vector,
+        place="device" if task.memory == "host" and task.device.type == "cpu" else task.memory,
     )
 
 
 def require_memory(setup: Setup, label: str) -> Memory:
     """The estimate for a cohort of the mean size, of all clients if the start is warm.
 
-    Raises InputError if the device has less memory than that in all.
+    Raises InputError if the device has less memory than that in all, or the place of the tables less room for them.
     """
-    rates = setup.rates
-    size = setup.problem.n_clients if rates is None or setup.warm else max(1, round(float(rates.sum())))
-    needed, there = estimate_memory(setup, size), _memory_of(setup.problem.device)  # type: ignore[attr-defined]
+    rates, task = setup.rates, setup.problem
+    size = task.n_clients if rates is None or setup.warm else max(1, round(float(rates.sum())))
+    needed, there = estimate_memory(setup, size), _memory_of(task.device)  # type: ignore[attr-defined]
     if needed.total > there:
         allowed = f"one that fits into {_size(there)}, but it needs {needed}"
         raise InputError("algorithm", label or setup.algorithm.name, allowed)
+    if needed.place != "device" and needed.tables > (room := _room(needed.place)):
+        allowed = f"a place for {_size(needed.tables)} of clients' tables, and this one has {_size(room)}"
+        raise InputError("memory", needed.place, allowed)
     return needed
 
 
@@ -71,6 +87,11 @@ def _memory_of(device: object) -> int:
     if getattr(device, "type", "cpu") == "cuda":
         return int(torch.cuda.get_device_properties(device).total_memory)  # type: ignore[arg-type]
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _room(place: str) -> int:
+    """Bytes that tables may take on the host or on disk."""
+    return shutil.disk_usage(tempfile.gettempdir()).free if place == "disk" else _memory_of(None)
 
 
 def _size(n: int) -> str:

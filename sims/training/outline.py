@@ -16,6 +16,7 @@ from fltheory.errors import InputError, count
 from sims.training.partition import Partition
 from sims.training.precision import SHORT, kept_in, require_short
 from sims.training.problem import Divided, divided, module_of
+from sims.training.tables import require_place
 
 if TYPE_CHECKING:
     import torch
@@ -34,6 +35,7 @@ class Outline:
     data_bytes: int
     slots_at_once: int | None
     device: torch.device
+    memory: str
     partition: Partition
     samples: tuple[int, npt.NDArray[np.int64]]
 
@@ -50,6 +52,7 @@ def outline(
     device: str = "cpu",
     data_hash: str | None = None,
     seed: int | None = None,
+    memory: str = "device",
     **_: Any,
 ) -> Outline:
     """The outline of a `sims.training.problem.training` of these arguments. Raises InputError as that does."""
@@ -61,6 +64,7 @@ def outline(
     dtype, short = getattr(torch, kept_in(precision)), precision if precision in SHORT else None
     there = a_device(device)
     require_short(short, there, dtype)
+    require_place(memory)
     shared = divided(data, partition, train_samples, test_samples, data_hash, count("seed", seed or 0, least=0))
     module = _without_memory(model, shared, seed or 0)
     made = engines.make(engine, module, there, bf16=short == "bf16")
@@ -71,6 +75,7 @@ def outline(
         data_bytes=_bytes(shared, dtype.itemsize),
         slots_at_once=made.at_once(dtype.itemsize) if there.type == "cpu" or engine == "sequential" else None,
         device=there,
+        memory=memory,
         partition=shared.partition,
         samples=(batch, np.array([len(client) for client in shared.partition.clients])),
     )

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from sims.training.task import Task
 
 
+LATER = {"memory": "device"}  # options that came after runs were kept: at these defaults no key knows of them
+
+
 def training(
     data: Any,
     model: Any,
@@ -48,6 +51,7 @@ def training(
     device: str = "cpu",
     data_hash: str | None = None,
     seed: int | None = None,
+    memory: Literal["device", "host", "disk"] = "device",
 ) -> Task:
     """The task (`sims.training.task.Task`) of these parts.
 
@@ -60,6 +64,7 @@ def training(
     data_hash       the hash that the data must have
     seed            of the partition, the model's first parameters, and the samples that are used; in an experiment
                     every replicate has its own unless it is given
+    memory          where tables with a row for each client are kept (`sims.training.tables`)
 
     Images are normalised with the mean and the standard deviation of each channel over the training images.
     Raises InputError for unknown names, data of another hash, and parameters that do not fit together.
@@ -93,6 +98,7 @@ def training(
         weight_decay=weight_decay,
         engine=engine,
         device=device,
+        memory=memory,
         short=short,
     )
 

@@ -20,7 +20,7 @@ from fltheory.errors import InputError, count
 from sims.algorithms.arguments import not_negative
 from sims.algorithms.protocol import Cohort, Work
 from sims.problems.base import Constants, Draws
-from sims.training import augment, engines, precision
+from sims.training import augment, engines, precision, tables
 from sims.training.accepted import require_trainable
 from sims.training.models.layers import masks_from
 from sims.training.partition import Partition
@@ -78,6 +78,7 @@ class Task:
                    of a batch (per_image); colours need to know how images were normalised (mean, std)
     engine         "auto", or one of `sims.training.engines.ENGINES`
     device         of torch
+    memory         where tables with a row for each client are kept, one of `sims.training.tables.PLACES`
     short          products of the clients' gradients in "tf32" or "bf16" (`sims.training.precision`)
 
     Raises InputError for a module that cannot be trained here (`sims.training.accepted`), classes that are none, an
@@ -104,11 +105,13 @@ class Task:
         weight_decay: float = 0.0,
         engine: str = "auto",
         device: str = "cpu",
+        memory: str = "device",
         short: str | None = None,
     ) -> None:
         for (what, classes), of in ((("targets", targets), inputs), *([(("test", test[1]), test[0])] if test else [])):
             _require_classes(what, classes, len(of))
-        self.device = a_device(device)
+        tables.require_place(memory)
+        self.device, self.memory = a_device(device), memory
         self.module = module.to(self.device)
         self.inputs, self.targets = inputs.to(self.device), targets.to(self.device)
         self.test = None if test is None else (test[0].to(self.device), test[1].to(self.device))
@@ -134,6 +137,11 @@ class Task:
     def samples(self) -> tuple[int, npt.NDArray[np.int64]]:
         """Samples of a stochastic gradient, and of the exact gradient of each client."""
         return self.sampler.batch, self.sampler.sizes
+
+    @cached_property
+    def table(self) -> tables.Maker | None:
+        """What makes the zeros of a table with a row for each client; None where it is with the model."""
+        return tables.maker(self.memory, self.device, self.start.dtype)
 
     @property
     def itemsize(self) -> int:

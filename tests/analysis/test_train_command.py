@@ -59,6 +59,8 @@ def test_train_prints_what_each_algorithm_came_to(file, capsys):
     told = capsys.readouterr().err
     assert "fedavg needs about" in told
     assert "of it for evaluation" in told
+    train_file(file, scale="smoke", changes={"memory": "disk"}, store="s")
+    assert "on disk for clients' tables" in capsys.readouterr().err
     found = json.loads(train_file(file, scale="smoke", changes={}, store="s", as_json=True))
     assert found["experiment"]["kind"] == "train"
     assert {row["algorithm"] for row in found["last"]} == {"fedavg", "fedlaavg"}
@@ -117,6 +119,7 @@ def test_bad_options_are_one_sentence(file, capsys, monkeypatch):
     for arguments, sentence in (
         (["--scale", "laptop"], "scale must be one of smoke"),
         (["--device", "cuda"], "device must be one that is there"),
+        (["--memory", "dsk"], "memory must be one of device, disk, host"),
         (["--engine", "vmpa"], "did you mean vmap"),
         (["--workers", "100000"], "workers must be at most"),
     ):

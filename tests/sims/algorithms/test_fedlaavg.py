@@ -114,7 +114,7 @@ def test_memory_of_gradients_follows_the_step_size() -> None:
         ("latest = put_rows(latest, cohort.clients, cohort.valid, fresh)", "pass"),
         ("fresh - take_rows(latest, cohort.clients)", "fresh"),
         ('average = state.linear["average"] + change', "average = change"),
-        ("_mean(latest), average)", "_mean(latest) + average, average)"),
+        ("_mean(latest, average), average)", "_mean(latest, average) + average, average)"),
         ("step_size * cohort.n_clients * shares", "step_size * shares"),
         ("+ unit * average", "+ average"),
     ],

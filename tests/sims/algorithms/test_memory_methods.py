@@ -106,10 +106,13 @@ def test_faults_of_mifa_are_caught(right: str, wrong: str) -> None:
     [
         ("mean(fresh - take_rows(latest, cohort.clients), cohort.valid)", "mean(fresh, cohort.valid)"),
         (
-            "direction = direction + xp.sum",
-            "latest = put_rows(latest, cohort.clients, cohort.valid, fresh)\n    direction = direction + xp.sum",
+            "direction = direction + beside",
+            "latest = put_rows(latest, cohort.clients, cohort.valid, fresh)\n    direction = direction + beside",
         ),
-        ("xp.sum(latest, axis=-2) / cohort.n_clients", "xp.sum(latest, axis=-2) / max(1, int(cohort.valid.sum()))"),
+        (
+            "beside(xp.sum(latest, axis=-2), x) / cohort.n_clients",
+            "xp.sum(latest, axis=-2) / max(1, int(cohort.valid.sum()))",
+        ),
         ("direction = xp.where(xp.any(cohort.valid, axis=-1)[..., None], direction, zeros(x.shape, x))", "pass"),
         ("    latest = put_rows(latest, cohort.clients, cohort.valid, fresh)", "    pass"),
         ("import Algorithm, Cohort, Local, State, mean", "import Algorithm, Cohort, Local, State, total as mean"),

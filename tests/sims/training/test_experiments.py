@@ -1,5 +1,6 @@
 """Every training experiment of experiments/ is one: read at its smallest scale; one of each paper runs, on digits."""
 
+import json
 import tomllib
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from fltheory.errors import InputError
 from sims import data
-from sims.experiment import read
+from sims.experiment import parse, read
 
 pytest.importorskip("torch", reason="needs the training extra")
 pytest.importorskip("sklearn", reason="needs the training extra")
@@ -26,8 +27,8 @@ def name_of(file):
     return file.relative_to(FOLDER).with_suffix("").as_posix()
 
 
-def data_of(file):
-    named = CONTENT[file]["problem"]["data"]
+def data_of(content):
+    named = content["problem"]["data"]
     return named if isinstance(named, str) else named["name"]
 
 
@@ -36,6 +37,17 @@ def is_there(name):
         return data.is_fetched(name)
     except InputError:
         return False
+
+
+@pytest.mark.parametrize(
+    "manifest", sorted((FOLDER.parent / "results").glob("*/complete.json")), ids=lambda m: m.parent.name[:12]
+)
+def test_what_was_run_keeps_its_key(manifest):
+    """Options that come later must not make a kept run another experiment."""
+    content = json.loads(manifest.read_text(encoding="utf-8"))
+    if not is_there(data_of(content["experiment"])):
+        pytest.skip("its data are not in the cache")
+    assert parse(content["experiment"]).key == content["key"]
 
 
 def test_all_five_papers_have_some():
@@ -50,8 +62,8 @@ def test_it_says_what_it_is_and_has_three_scales(file):
 
 @pytest.mark.parametrize("file", TRAINING, ids=name_of)
 def test_it_is_an_experiment(file):
-    if not is_there(data_of(file)):
-        pytest.skip(f"{data_of(file)} is not in the cache")
+    if not is_there(data_of(CONTENT[file])):
+        pytest.skip(f"{data_of(CONTENT[file])} is not in the cache")
     assert read(file, "smoke").rounds <= 4
 
 

@@ -25,9 +25,11 @@ pytestmark = pytest.mark.torch
 N, D = 10, 5 * 4 + 4
 
 
-def setup(name):
+def setup(name, **options):
     inputs, targets = torch.zeros(20, 5), torch.zeros(20, dtype=torch.int64)
-    task = Task(make("logistic", d=5, classes=4), inputs, targets, np.split(np.arange(20), N), test=(inputs, targets))
+    task = Task(
+        make("logistic", d=5, classes=4), inputs, targets, np.split(np.arange(20), N), test=(inputs, targets), **options
+    )
     algorithm = algorithms()[name]
     rule = AverageAll() if "weighting" in algorithm.looks_at else None
     return Setup(task, algorithm, algorithm.hyper(local_lr=0.1), Bernoulli(np.full(N, 0.5)), rule)
@@ -37,9 +39,10 @@ def setup(name):
 def test_the_servers_part_is_what_the_state_holds(name):
     one = setup(name)
     state = Simulation(one, one.problem.start[None], 1, np.random.default_rng(0)).state
-    held = sum(array.nbytes for array in state.linear.values())
-    clients = one.algorithm.client_vectors * N * D * 4
-    assert held <= estimate_memory(one, 5).server / 2 <= held + clients
+    found = estimate_memory(one, 5)
+    tables = [array for array in state.linear.values() if array.shape == (1, N, D)]
+    assert sum(array.nbytes for array in tables) == found.tables
+    assert sum(array.nbytes for array in state.linear.values()) == found.server / 2 + found.tables
 
 
 def test_data_and_cohort():
@@ -51,8 +54,18 @@ def test_data_and_cohort():
 
 def test_what_does_not_fit_is_refused_before_it_starts(monkeypatch):
     monkeypatch.setattr(memory, "_memory_of", lambda device: 3000)
-    with pytest.raises(InputError, match=r"algorithm must be one that fits into 2.9 KiB, but it needs 5.5 KiB"):
+    with pytest.raises(InputError, match=r"algorithm must be one that fits into 2.9 KiB, but it needs 4.6 KiB"):
         require_memory(setup("mifa"), "")
+    with pytest.raises(InputError, match=r"algorithm must be one that fits into 2.9 KiB"):
+        require_memory(setup("mifa", memory="host"), "")  # a CPU has one memory
+    monkeypatch.setattr(memory, "_memory_of", lambda device: 4000)
+    assert str(require_memory(setup("mifa", memory="disk"), "")) == (
+        "3.6 KiB (data 1.1 KiB, model 0.2 KiB, a cohort 2.3 KiB, activations not counted), "
+        "and 0.9 KiB on disk for clients' tables"
+    )
+    monkeypatch.setattr(memory, "_room", lambda place: 900)
+    with pytest.raises(InputError, match=r"memory must be a place for 0\.9 KiB of clients' tables, .* has 0\.9 KiB"):
+        require_memory(setup("mifa", memory="disk"), "")
 
 
 CONTENT = {
@@ -77,7 +90,7 @@ CONTENT = {
     [
         {},
         {"precision": "float64"},
-        {"engine": "sequential"},
+        {"engine": "sequential", "memory": "disk"},
         {"train_samples": None},
         {"model": "fedau-fashion"},
         {"partition": {"name": "dirichlet", "n_clients": 7, "alpha": 0.5}},
@@ -88,7 +101,7 @@ def test_an_outline_is_that_of_the_task(changes):
     named = {**CONTENT["problem"], **changes, "seed": 3}
     del named["name"]
     task, found = training(**named), outline(**named)
-    for name in ("n_clients", "dimension", "itemsize", "slots_at_once", "device"):
+    for name in ("n_clients", "dimension", "itemsize", "slots_at_once", "device", "memory"):
         assert getattr(found, name) == getattr(task, name), name
     assert found.partition.hash == task.partition.hash
     copies = task.inputs.nbytes + task.targets.nbytes
