@@ -145,6 +145,36 @@ class Survey:
         return np.stack(found, axis=-1)
 
     @cached_property
+    def noise_smoothness(self) -> FloatArray:
+        """(mean of ||(g_n - grad F_n)(x + v) - (g_n - grad F_n)(x)||^2)^(1/2) / ||v||, v short along grad f; (R, N).
+
+        The mean is over a few stochastic gradients g_n of each client, both points with the same samples.
+        """
+        xp, rng, found = array_namespace(self.x), stream(0, "estimates.noise_smoothness", self.round), []
+        moved, size = self._moved(self.mean)
+        work, point, away = Work(self.x, DRAWS, 0), self.x[:, None, :], moved[:, None, :]
+        for client, gradient in enumerate(self.gradients()):
+            clients, change = self._clients(client), self._gradient(client, moved) - gradient
+            draws = self.problem.draw(rng, Cohort(clients, clients >= 0, self.problem.n_clients), work).steps
+            square = np.zeros(self.x.shape[0])
+            for draw in () if draws is None else draws:
+                of_draw = self.problem.stochastic_gradient(away, clients, draw)
+                of_draw = of_draw - self.problem.stochastic_gradient(point, clients, draw)
+                square += _square(xp.reshape(of_draw, change.shape) - change) / DRAWS
+            root = np.sqrt(square)
+            found.append(np.divide(root, size, out=np.zeros_like(root), where=size > 0))
+        return np.stack(found, axis=-1)
+
+    def _moved(self, direction: Array) -> tuple[Array, FloatArray]:
+        """x + v with v short along a direction (R, d), and ||v|| (R,) as rounding leaves it."""
+        norm = np.sqrt(_square(direction))
+        length = REACH * np.maximum(1, np.sqrt(_square(self.x)))
+        scale = np.divide(length, norm, out=np.zeros_like(norm), where=norm > 0)
+        factor = array_namespace(self.x).asarray(scale, dtype=self.x.dtype, device=device(self.x))
+        moved = self.x + factor[:, None] * direction
+        return moved, np.sqrt(_square(moved - self.x))
+
+    @cached_property
     def smoothness(self) -> FloatArray:
         """Largest ||grad F_n(x + v) - grad F_n(x)|| / ||v|| of a few short v for each client, (R, N).
 
@@ -154,15 +184,12 @@ class Survey:
         xp, found = array_namespace(self.x), []
         normal = stream(0, "estimates.smoothness", self.round).standard_normal(tuple(self.x.shape))
         start = xp.asarray(normal, dtype=self.x.dtype, device=device(self.x))
-        length = REACH * np.maximum(1, np.sqrt(_square(self.x)))
         for client, gradient in enumerate(self.gradients()):
             best, direction = np.zeros(self.x.shape[0]), start
             for _ in range(STEPS):
-                norm = np.sqrt(_square(direction))
-                scale = np.divide(length, norm, out=np.zeros_like(norm), where=norm > 0)
-                moved = self.x + xp.asarray(scale, dtype=self.x.dtype, device=device(self.x))[:, None] * direction
+                moved, step = self._moved(direction)
                 change = self._gradient(client, moved) - gradient
-                step, size = np.sqrt(_square(moved - self.x)), np.sqrt(_square(change))
+                size = np.sqrt(_square(change))
                 best = np.maximum(best, np.divide(size, step, out=np.zeros_like(step), where=step > 0))
                 direction = change
             found.append(best)
@@ -326,6 +353,12 @@ ESTIMATES: Mapping[str, Estimate] = {
         f"{REACH:.0%} of the model long",
         "lower bound",
         lambda now: now.survey.smoothness.max(axis=-1),
+    ),
+    "noise_smoothness": Estimate(
+        "L_sigma: max_n (E||noise of a stochastic gradient at x_t + v - its noise at x_t||^2)^(1/2) / ||v||, from "
+        f"{DRAWS} minibatches a client at one v along grad f, {REACH:.0%} of the model long",
+        "sample",
+        lambda now: now.survey.noise_smoothness.max(axis=-1),
     ),
     # a round
     "weight_square": Estimate(

@@ -8,7 +8,7 @@ from fltheory.participation import Bernoulli, Cyclic, UniformSubset
 from sims import selection
 from sims.algorithms import amplified, fedavg, scaffold
 from sims.checkpoints import restore, save
-from sims.problems.noise import Additive
+from sims.problems.noise import Additive, Multiplicative
 from sims.problems.quadratic import DiagonalQuadratic
 from sims.recorder import METRICS, Record, check_metrics
 from sims.rounds import Setup, Simulation
@@ -332,3 +332,15 @@ def test_networks_with_dropout_and_augmentation_in_single_precision(monkeypatch)
     again = Survey(task, task.start[None], 0)
     assert again.noise.tobytes() == one.noise.tobytes()
     assert again.smoothness.tobytes() == one.smoothness.tobytes()
+
+
+def test_the_smoothness_of_the_noise_is_exact_where_it_is_the_same_everywhere():
+    """A curvature that flips has L_sigma as its size, whatever the point; additive noise has none."""
+    rng = np.random.default_rng(5)
+    for noise, expected in ((Multiplicative(0.7), 0.7), (Additive(0.5), 0.0)):
+        problem = DiagonalQuadratic(np.full((N, 3), 2.0), rng.normal(size=(N, 3)), noise)
+        found = Survey(problem, rng.normal(size=(2, 3)), 4).noise_smoothness
+        assert found.shape == (2, N)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    at_the_minimum = Survey(problem, problem.centre.mean(axis=0)[None], 0)
+    assert np.isfinite(at_the_minimum.noise_smoothness).all()
