@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.checks import all_trials
+from analysis.domains import Domain, Real, Several
 from analysis.falsify import Found
 from analysis.files import write_text
 from analysis.trials import Judgement, Trial, exact_from, exact_text, judge
@@ -61,6 +62,7 @@ def replay(path: Path) -> tuple[Claim, Trial, dict[str, Any], Judgement, list[st
         raise InputError("trial of the witness", content["trial"], allowed)
     point = {name: _number(name, value) for name, value in content["point"].items()}
     trial.require(point)
+    point = {name: _fractions(trial.space[name], value) for name, value in point.items()}
     try:
         judgement = judge(trial, claim, point)
     except ArithmeticError as error:
@@ -71,6 +73,13 @@ def replay(path: Path) -> tuple[Claim, Trial, dict[str, Any], Judgement, list[st
         raise InputError("witness", str(path), f"a point that satisfies every condition; it fails: {', '.join(failed)}")
     now = {"claim_sha256": claim.digest, **_judged(claim, judgement)}
     return claim, trial, point, judgement, [name for name, value in now.items() if content.get(name) != value]
+
+
+def _fractions(domain: Domain, value: Any) -> Any:
+    """A whole number of a real coordinate as the fraction that a trial divides exactly."""
+    if isinstance(domain, Several):
+        return tuple(_fractions(domain.of, part) for part in value)
+    return Fraction(value) if isinstance(domain, Real) else value
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -55,6 +55,19 @@ def test_numbers_of_thousands_of_digits_are_saved_and_replayed(tmp_path: Path, m
         assert replay_file(path)[1]
 
 
+def test_a_whole_number_of_a_real_coordinate_is_a_fraction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trial that halves it once made a float of a file written by hand."""
+    path = tmp_path / "witness.json"
+    trial = replace(toy.trial, evaluate=lambda claim, point: Sides(point["x"] / 2, Fraction(1, 4), {"local_lr": 1}))
+    with toy.installed(monkeypatch):
+        monkeypatch.setattr("analysis.witness.all_trials", lambda: {"toy.false": [trial]})
+        content = {"schema": 1, "claim": "toy.false", "claim_sha256": "", "trial": trial.name}
+        path.write_text(json.dumps(content | {"point": {"x": 1, "rounds": 1, "who": [0]}}))
+        text, violated = replay_file(path)
+    assert violated
+    assert "left  = 1/2" in text
+
+
 def test_a_number_beyond_all_measure_is_no_number() -> None:
     with pytest.raises(ValueError, match="letters"):
         exact_from("0x" + "1" * 1_000_001)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from analysis.checks.points import value_of
 from fltheory.papers import fedamd
 
 
@@ -32,8 +33,7 @@ def test_the_repaired_steps_are_within_theorem_411():
 
 
 def _value(claim, name, known):
-    formula = claim.formulas[name]
-    return float(formula.subs({symbol: known[symbol.name] for symbol in formula.free_symbols}))
+    return value_of(claim.formulas[name], known)
 
 
 def _step(claim, known):
