@@ -366,7 +366,7 @@ def _evaluated(claim: Claim, constants: Mapping[str, float]) -> tuple[float | No
     except InputError as error:
         return None, [], [str(error)]
     except ZeroDivisionError:
-        return None, broken, ["there is no bound where nothing moves the model"]
+        return None, broken, ["the right-hand side divides by zero at these constants"]
 
 
 def _initial_gap(experiment: Mapping[str, Any], index: int, first: float) -> tuple[float, str]:

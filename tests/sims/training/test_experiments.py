@@ -1,5 +1,6 @@
 """Every training experiment of experiments/ is one: read at its smallest scale; one of each paper runs, on digits."""
 
+import inspect
 import json
 import tomllib
 from pathlib import Path
@@ -12,7 +13,7 @@ from sims.experiment import parse, read
 
 pytest.importorskip("torch", reason="needs the training extra")
 pytest.importorskip("sklearn", reason="needs the training extra")
-from sims.training import problem
+from sims.training import models, problem
 from sims.training.run import train
 
 pytestmark = pytest.mark.torch
@@ -62,9 +63,15 @@ def test_it_says_what_it_is_and_has_three_scales(file):
 
 @pytest.mark.parametrize("file", TRAINING, ids=name_of)
 def test_it_is_an_experiment(file):
+    """Where its data are not there, with digits in their place; its model is then looked up by name and parameters."""
+    problem, changes = CONTENT[file]["problem"], {}
     if not is_there(data_of(CONTENT[file])):
-        pytest.skip(f"{data_of(CONTENT[file])} is not in the cache")
-    assert read(file, "smoke").rounds <= 4
+        model = problem["model"] if isinstance(problem["model"], dict) else {"name": problem["model"]}
+        assert model.keys() - {"name"} <= inspect.signature(models.factory(model["name"])).parameters.keys()
+        changes = DIGITS | {"model": "logistic", "augmentation": "none"}
+        if "natural" in str(problem["partition"]):
+            changes["partition"] = {"name": "iid", "n_clients": 100}
+    assert read(file, "smoke", **changes).rounds <= 4
 
 
 @pytest.mark.parametrize(
