@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import copy
+
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
 
 from fltheory.errors import InputError
+from sims.training.buffers import averaged, changed, require_policy
 
 PROBE = 3  # samples on which a module is tried
 SEEDS = (1, 2)
 CLOSE = 1e-3  # relative difference of outputs that rounding in single precision may make
 
 
-def require_trainable(module: nn.Module, inputs: Tensor, targets: Tensor) -> None:
-    """Raise InputError unless the module can be trained on these data.
+def require_trainable(module: nn.Module, inputs: Tensor, targets: Tensor, buffers: str = "refuse") -> None:
+    """Raise InputError unless the module can be trained on these data, with this policy for its buffers.
 
-    Its state is its parameters, all of them trained; it draws no random numbers (dropout has its masks from outside,
-    `sims.training.models.layers`); what it makes of a sample does not depend on the others of the batch; and it
-    gives logits (B, classes) for as many classes as there are.
+    Its parameters are all trained, and its buffers allow the policy (`sims.training.buffers`); it draws no random
+    numbers (dropout has its masks from outside, `sims.training.models.layers`); what it makes of a sample does not
+    depend on the others of the batch, but for local steps with averaged buffers; and it gives logits (B, classes) for
+    as many classes as there are.
     """
     name = type(module).__name__
-    if names := [name for name, _ in module.named_buffers()]:
-        allowed = "one without buffers, which are neither parameters nor averaged (use group or layer normalisation)"
-        raise InputError("module", names, allowed)
+    require_policy(buffers, module)
+    if buffers != "refuse":
+        module.eval()
     frozen = [name for name, parameter in module.named_parameters() if not parameter.requires_grad]
     if frozen or not list(module.parameters()):
         raise InputError("module", frozen or name, "one with parameters, all of them trained (requires_grad)")
@@ -45,6 +49,20 @@ def require_trainable(module: nn.Module, inputs: Tensor, targets: Tensor) -> Non
         raise InputError("module", name, by_itself) from None
     if not torch.allclose(alone, outputs[0], rtol=CLOSE, atol=CLOSE * float(outputs[0].abs().max())):
         raise InputError("module", name, by_itself)
+    if buffers != "refuse":
+        _require_buffers(module, some, buffers)
+
+
+def _require_buffers(module: nn.Module, some: Tensor, buffers: str) -> None:
+    """Evaluation changes no buffer; local steps change those that are averaged, and draw nothing."""
+    if moved := changed(module, some, training=False):
+        raise InputError("module", sorted(moved), "one whose buffers stay as they are in its evaluation mode")
+    if buffers != "average":
+        return
+    if lost := changed(module, some, training=True) - averaged(module, buffers).keys():
+        raise InputError("module", sorted(lost), "one whose buffers are floats where they change, to be averaged")
+    if not torch.equal(*(_outputs(copy.deepcopy(module).train(), some, seed) for seed in SEEDS)):
+        raise InputError("module", type(module).__name__, "one that draws no random numbers in its training mode")
 
 
 def _outputs(module: nn.Module, inputs: Tensor, seed: int) -> Tensor:

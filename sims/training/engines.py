@@ -1,8 +1,9 @@
 """Gradients of many clients' models at once: three engines that give the same numbers, at different speed.
 
-Models are rows of a matrix (S, d): parameters flattened in the order of `module.named_parameters()`. Losses are
-means over a client's batch. Randomness (dropout masks) comes with the batch, never from within. With `bf16` a module
-runs under torch's autocast, in bfloat16 where that is safe; losses, gradients and models stay in float32.
+Models are rows of a matrix (S, d): parameters flattened in the order of `module.named_parameters()`, behind them the
+buffers that are averaged (`sims.training.buffers`), whose gradients are 0 and which a step renews. Losses are means
+over a client's batch. Randomness (dropout masks) comes with the batch, never from within. With `bf16` a module runs
+under torch's autocast, in bfloat16 where that is safe; losses, gradients and models stay in float32.
 
 sequential   client after client through autograd, the usual loop; for any module, and what the others are tested by
 layered      chains of linear layers and ReLUs, with the products of all clients written as one (`bmm`)
@@ -20,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from fltheory.errors import InputError, one_of
+from sims.training.buffers import averaged
 from sims.training.models.layers import layers_of
 
 Batch = tuple[Tensor, Tensor, tuple[Tensor, ...]]  # inputs (S, B, ...), classes (S, B), dropout masks (S, B, ...)
@@ -47,36 +49,43 @@ class Sequential:
 
     name = "sequential"
 
-    def __init__(self, module: nn.Module, bf16: bool = False) -> None:
-        self.module, self.layout, self.bf16 = module, Layout(module), bf16
+    def __init__(self, module: nn.Module, bf16: bool = False, buffers: str = "refuse") -> None:
+        self.module, self.layout, self.bf16 = module, Layout(module, buffers), bf16
 
     def at_once(self, itemsize: int) -> int | None:
         return 1
 
     def gradients(self, models: Tensor, inputs: Tensor, targets: Tensor, masks: tuple[Tensor, ...] = ()) -> Tensor:
-        result = torch.empty_like(models)
+        result = torch.zeros_like(models)
         for s in range(models.shape[0]):
-            parts = self._slopes(self._parameters(models[s]), (inputs, targets, masks), s)
-            torch.cat([part.reshape(-1) for part in parts], out=result[s])
+            parts = self._slopes(self._parts(models[s]), (inputs, targets, masks), s)
+            torch.cat([part.reshape(-1) for part in parts], out=result[s, : self.layout.trained])
         return result
 
     def descend(self, models: Tensor, batches: Sequence[Batch], step_size: float, weight_decay: float) -> None:
         for s in range(models.shape[0]):
-            parameters = self._parameters(models[s])
+            parts = self._parts(models[s])
             for batch in batches:
-                slopes = self._slopes(parameters, batch, s)
+                slopes = self._slopes(parts, batch, s)
                 with torch.no_grad():
-                    for parameter, slope in zip(parameters.values(), slopes, strict=True):
+                    for parameter, slope in zip(self._trained(parts), slopes, strict=True):
                         _step(parameter, slope, step_size, weight_decay)
 
-    def _parameters(self, model: Tensor) -> dict[str, Tensor]:
-        return {name: part.detach().requires_grad_() for name, part in self.layout.named(model).items()}
+    def _parts(self, model: Tensor) -> dict[str, Tensor]:
+        """Views of the model by name; a pass renews those of buffers in place."""
+        parts = {name: part.detach() for name, part in self.layout.named(model).items()}
+        for parameter in self._trained(parts):
+            parameter.requires_grad_()
+        return parts
 
-    def _slopes(self, parameters: dict[str, Tensor], batch: Batch, s: int) -> tuple[Tensor, ...]:
+    def _trained(self, parts: dict[str, Tensor]) -> list[Tensor]:
+        return [parts[name] for name in self.layout.parameters]
+
+    def _slopes(self, parts: dict[str, Tensor], batch: Batch, s: int) -> tuple[Tensor, ...]:
         inputs, targets, masks = batch
         own = tuple(mask[s] for mask in masks)
-        loss = loss_of(self.module, parameters, inputs[s], targets[s], own, self.bf16)
-        return torch.autograd.grad(loss, list(parameters.values()))
+        loss = loss_of(self.module, self.layout.with_fixed(parts), inputs[s], targets[s], own, self.bf16)
+        return torch.autograd.grad(loss, self._trained(parts))
 
 
 class Vmapped:
@@ -84,23 +93,39 @@ class Vmapped:
 
     name = "vmap"
 
-    def __init__(self, module: nn.Module, bf16: bool = False) -> None:
-        layout = Layout(module)
+    def __init__(self, module: nn.Module, bf16: bool = False, buffers: str = "refuse") -> None:
+        layout = Layout(module, buffers)
+        self.trained = layout.trained
 
-        def loss(flat: Tensor, inputs: Tensor, targets: Tensor, masks: tuple[Tensor, ...]) -> Tensor:
-            return loss_of(module, layout.named(flat), inputs, targets, masks, bf16)
+        def loss(
+            trained: Tensor, rest: Tensor, inputs: Tensor, targets: Tensor, masks: tuple[Tensor, ...]
+        ) -> tuple[Tensor, Tensor]:
+            """The loss, and the buffers (`rest`) as the pass leaves them."""
+            parts = layout.with_fixed(layout.named(trained, rest))
+            # clones, each by itself: under vmap what batch normalisation writes into a view of a matrix is lost
+            own = {name: parts[name].clone() for name in layout.averaged}
+            value = loss_of(module, {**parts, **own}, inputs, targets, masks, bf16)
+            return value, torch.cat([part.reshape(-1) for part in own.values()]) if own else rest
 
-        self._gradients: Callable[..., Tensor] = torch.func.vmap(torch.func.grad(loss))
+        self._pass: Callable[..., tuple[Tensor, Tensor]] = torch.func.vmap(torch.func.grad(loss, has_aux=True))
 
     def at_once(self, itemsize: int) -> int | None:
         return None
 
     def gradients(self, models: Tensor, inputs: Tensor, targets: Tensor, masks: tuple[Tensor, ...] = ()) -> Tensor:
-        return self._gradients(models, inputs, targets, masks)
+        trained, rest = self._split(models)
+        slopes, _ = self._pass(trained, rest, inputs, targets, masks)
+        return torch.cat([slopes, torch.zeros_like(rest)], dim=1) if rest.shape[1] else slopes
 
     def descend(self, models: Tensor, batches: Sequence[Batch], step_size: float, weight_decay: float) -> None:
+        trained, rest = self._split(models)
         for batch in batches:
-            _step(models, self.gradients(models, *batch), step_size, weight_decay)
+            slopes, renewed = self._pass(trained, rest, *batch)
+            _step(trained, slopes, step_size, weight_decay)
+            rest.copy_(renewed)
+
+    def _split(self, models: Tensor) -> tuple[Tensor, Tensor]:
+        return models[:, : self.trained], models[:, self.trained :]
 
 
 class Layered:
@@ -111,9 +136,11 @@ class Layered:
 
     name = "layered"
 
-    def __init__(self, module: nn.Module, bf16: bool = False) -> None:
+    def __init__(self, module: nn.Module, bf16: bool = False, buffers: str = "refuse") -> None:
         if bf16:
             raise InputError("engine", self.name, "another one for bf16: this one writes its products out in float32")
+        if averaged(module, buffers):
+            raise InputError("engine", self.name, "another one for averaged buffers, which it does not know")
         widths = layers_of(module)
         if widths is None:
             raise InputError("engine", self.name, "another one: this model is no chain of linear layers and ReLUs")
@@ -166,17 +193,31 @@ class Layered:
 
 
 class Layout:
-    """Where the parameters of a module stand in a flat vector."""
+    """Where parameters of a module, and behind them its averaged buffers, stand in a flat vector (d,).
 
-    def __init__(self, module: nn.Module) -> None:
-        parameters = dict(module.named_parameters())
-        self.names, self.shapes = list(parameters), [p.shape for p in parameters.values()]
-        self.sizes = [p.numel() for p in parameters.values()]
+    The first `trained` numbers are those of parameters.
+    """
 
-    def named(self, flat: Tensor) -> dict[str, Tensor]:
-        """Views of a flat vector (d,), by the names of the module."""
-        parts = torch.split(flat, self.sizes)
+    def __init__(self, module: nn.Module, buffers: str = "refuse") -> None:
+        parameters, rest = dict(module.named_parameters()), averaged(module, buffers)
+        self.parameters, self.averaged = list(parameters), list(rest)
+        self.names = [*parameters, *rest]
+        self.shapes = [part.shape for part in (*parameters.values(), *rest.values())]
+        self.sizes = [part.numel() for part in (*parameters.values(), *rest.values())]
+        self.trained = sum(part.numel() for part in parameters.values())
+        own = dict(module.named_buffers()) if buffers == "average" else {}
+        self._fixed = {name: buffer for name, buffer in own.items() if name not in rest}
+
+    def named(self, *flat: Tensor) -> dict[str, Tensor]:
+        """Views of a flat vector (d,), by the names of the module; it may come as the trained part and the rest."""
+        first = len(self.parameters)
+        sizes = [self.sizes] if len(flat) == 1 else [self.sizes[:first], self.sizes[first:]]
+        parts = [part for piece, of in zip(flat, sizes, strict=True) for part in torch.split(piece, of)]
         return {n: part.view(shape) for n, part, shape in zip(self.names, parts, self.shapes, strict=True)}
+
+    def with_fixed(self, parts: dict[str, Tensor]) -> dict[str, Tensor]:
+        """With copies of the buffers that are not averaged, so that a pass that counts does not change the module."""
+        return {**parts, **{name: buffer.clone() for name, buffer in self._fixed.items()}} if self._fixed else parts
 
 
 def loss_of(
@@ -201,21 +242,22 @@ def _step(parameters: Tensor, slope: Tensor, step_size: float, weight_decay: flo
     parameters.sub_(slope, alpha=step_size)
 
 
-ENGINES: dict[str, Callable[[nn.Module, bool], Engine]] = {
+ENGINES: dict[str, Callable[[nn.Module, bool, str], Engine]] = {
     "layered": Layered,
     "sequential": Sequential,
     "vmap": Vmapped,
 }
 
 
-def make(name: str, module: nn.Module, device: torch.device, bf16: bool = False) -> Engine:
+def make(name: str, module: nn.Module, device: torch.device, bf16: bool = False, buffers: str = "refuse") -> Engine:
     """The engine of this name; "auto" is layered where the module allows it, else vmap on accelerators.
 
-    Raises InputError for an unknown name, and for an engine that cannot run the module, or not in bf16.
+    Raises InputError for an unknown name, and for an engine that cannot run the module, or not in bf16, or not with
+    averaged buffers.
     """
     if name == "auto":
-        layered = layers_of(module) is not None and not bf16
+        layered = layers_of(module) is not None and not bf16 and not averaged(module, buffers)
         name = "layered" if layered else "sequential" if device.type == "cpu" else "vmap"
     if name not in ENGINES:
         raise InputError("engine", name, one_of(name, ["auto", *ENGINES]))
-    return ENGINES[name](module, bf16)
+    return ENGINES[name](module, bf16, buffers)

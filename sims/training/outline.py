@@ -53,12 +53,14 @@ def outline(
     data_hash: str | None = None,
     seed: int | None = None,
     memory: str = "device",
+    buffers: str = "refuse",
     **_: Any,
 ) -> Outline:
     """The outline of a `sims.training.problem.training` of these arguments. Raises InputError as that does."""
     import torch
 
     from sims.training import engines
+    from sims.training.buffers import require_policy
     from sims.training.task import a_device
 
     dtype, short = getattr(torch, kept_in(precision)), precision if precision in SHORT else None
@@ -67,10 +69,11 @@ def outline(
     require_place(memory)
     shared = divided(data, partition, train_samples, test_samples, data_hash, count("seed", seed or 0, least=0))
     module = _without_memory(model, shared, seed or 0)
-    made = engines.make(engine, module, there, bf16=short == "bf16")
+    require_policy(buffers, module)
+    made = engines.make(engine, module, there, bf16=short == "bf16", buffers=buffers)
     return Outline(
         n_clients=len(shared.partition.clients),
-        dimension=sum(parameter.numel() for parameter in module.parameters()),
+        dimension=sum(engines.Layout(module, buffers).sizes),
         itemsize=dtype.itemsize,
         data_bytes=_bytes(shared, dtype.itemsize),
         slots_at_once=made.at_once(dtype.itemsize) if there.type == "cpu" or engine == "sequential" else None,

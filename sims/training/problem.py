@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from sims.training.task import Task
 
 
-LATER = {"memory": "device"}  # options that came after runs were kept: at these defaults no key knows of them
+LATER = {
+    "memory": "device",
+    "buffers": "refuse",
+}  # options that came after runs were kept: at these defaults no key knows of them
 
 
 def training(
@@ -52,6 +55,7 @@ def training(
     data_hash: str | None = None,
     seed: int | None = None,
     memory: Literal["device", "host", "disk"] = "device",
+    buffers: Literal["refuse", "keep", "average"] = "refuse",
 ) -> Task:
     """The task (`sims.training.task.Task`) of these parts.
 
@@ -65,6 +69,7 @@ def training(
     seed            of the partition, the model's first parameters, and the samples that are used; in an experiment
                     every replicate has its own unless it is given
     memory          where tables with a row for each client are kept (`sims.training.tables`)
+    buffers         what becomes of a model's buffers (`sims.training.buffers`)
 
     Images are normalised with the mean and the standard deviation of each channel over the training images.
     Raises InputError for unknown names, data of another hash, and parameters that do not fit together.
@@ -99,6 +104,7 @@ def training(
         engine=engine,
         device=device,
         memory=memory,
+        buffers=buffers,
         short=short,
     )
 

@@ -22,6 +22,7 @@ from sims.algorithms.protocol import Cohort, Work
 from sims.problems.base import Constants, Draws
 from sims.training import augment, engines, precision, tables
 from sims.training.accepted import require_trainable
+from sims.training.buffers import averaged, stepping
 from sims.training.models.layers import masks_from
 from sims.training.partition import Partition
 from sims.training.samples import Sampler
@@ -65,7 +66,7 @@ class Evaluation:
 class Task:
     """A module to train, and the clients who hold the data.
 
-    module         any module whose state is its parameters; it gives logits (B, classes) for inputs (B, ...)
+    module         any module that gives logits (B, classes) for inputs (B, ...)
     inputs         (n, ...) all samples, of the module's dtype or integer tokens
     targets        (n,) classes
     parts          for each client the indices of its samples; every client has some
@@ -79,6 +80,7 @@ class Task:
     engine         "auto", or one of `sims.training.engines.ENGINES`
     device         of torch
     memory         where tables with a row for each client are kept, one of `sims.training.tables.PLACES`
+    buffers        what becomes of the module's buffers, one of `sims.training.buffers.POLICIES`
     short          products of the clients' gradients in "tf32" or "bf16" (`sims.training.precision`)
 
     Raises InputError for a module that cannot be trained here (`sims.training.accepted`), classes that are none, an
@@ -106,6 +108,7 @@ class Task:
         engine: str = "auto",
         device: str = "cpu",
         memory: str = "device",
+        buffers: str = "refuse",
         short: str | None = None,
     ) -> None:
         for (what, classes), of in ((("targets", targets), inputs), *([(("test", test[1]), test[0])] if test else [])):
@@ -115,10 +118,10 @@ class Task:
         self.module = module.to(self.device)
         self.inputs, self.targets = inputs.to(self.device), targets.to(self.device)
         self.test = None if test is None else (test[0].to(self.device), test[1].to(self.device))
-        require_trainable(self.module, self.inputs, self.targets)
+        require_trainable(self.module, self.inputs, self.targets, buffers)
         self.partition = partition
         self._evaluated: tuple[Tensor, Evaluation] | None = None
-        self.layout = engines.Layout(module)
+        self.buffers, self.layout = buffers, engines.Layout(module, buffers)
         self.n_clients, self.dimension = len(parts), sum(self.layout.sizes)
         self.sampler = Sampler(parts, len(inputs), count("batch", batch), replacement)
         self.augmentation, self.per_image = augmentation, per_image
@@ -128,8 +131,8 @@ class Task:
         not_negative(weight_decay=weight_decay)
         self.weight_decay = float(weight_decay)
         precision.require_short(short, self.device, self.start.dtype)
-        self.short, self.engine = short, engines.make(engine, module, self.device, bf16=short == "bf16")
-        self._full = self.engine if short is None else engines.make(engine, module, self.device)
+        self.short, self.engine = short, engines.make(engine, module, self.device, short == "bf16", buffers)
+        self._full = self.engine if short is None else engines.make(engine, module, self.device, buffers=buffers)
         at_once = self.engine.at_once(self.itemsize)
         self.slots_at_once = at_once if self.device.type == "cpu" or engine == "sequential" else None
 
@@ -155,8 +158,9 @@ class Task:
 
     @cached_property
     def start(self) -> Tensor:
-        """The parameters that the module has, (d,)."""
-        return torch.cat([p.detach().reshape(-1) for p in self.module.parameters()])
+        """The parameters that the module has, and its averaged buffers, (d,)."""
+        rest = averaged(self.module, self.buffers).values()
+        return torch.cat([part.detach().reshape(-1) for part in (*self.module.parameters(), *rest)])
 
     def draw(self, rng: np.random.Generator, cohort: Cohort, work: Work) -> Draws:
         """Samples of every batch, numbers for their augmentation, and a seed where there is dropout."""
@@ -182,6 +186,9 @@ class Task:
         """Gradients (..., S, d) on the batches of a draw (..., S, width); without a draw the exact ones."""
         if draw is None:
             return self.gradient(y, clients)
+        if self.buffers == "average":
+            allowed = "another policy for what takes gradients and not only plain local steps: buffers have none"
+            raise InputError("buffers", self.buffers, allowed)
         models = y.reshape(-1, self.dimension)
         with precision.products(self.device, self.short):
             gradients = self.engine.gradients(models, *self._batch(draw.reshape(len(models), -1)))
@@ -202,7 +209,7 @@ class Task:
             group = slice(first, first + at_once)
             models[group] = begin[group]
             for some in torch.split(draws[:, group], max(1, GATHERED // max(1, needed))):
-                with precision.products(self.device, self.short):
+                with precision.products(self.device, self.short), stepping(self.module, self.buffers):
                     self.engine.descend(models[group], self._batches(some), float(step_size), self.weight_decay)
         return models.reshape(start.shape)
 
@@ -221,7 +228,8 @@ class Task:
         """f at models (..., d): (...)."""
         weights = torch.from_numpy(self.sampler.weights).to(self.device, x.dtype)
         values = [torch.sum(weights * self.losses(model)[0]) for model in x.reshape(-1, self.dimension)]
-        penalty = self.weight_decay / 2 * torch.sum(x * x, dim=-1)
+        trained = x[..., : self.layout.trained]
+        penalty = self.weight_decay / 2 * torch.sum(trained * trained, dim=-1)
         return torch.stack(values).reshape(x.shape[:-1]) + penalty
 
     def evaluation(self, x: Tensor) -> Evaluation:
@@ -256,11 +264,11 @@ class Task:
     def losses(self, model: Tensor, data: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         """Cross-entropy and whether the class is right, for every sample of the data, by default the clients': (n,)."""
         inputs, targets = data or (self.inputs, self.targets)
-        parameters = self.layout.named(model)
+        parts = self.layout.named(model)
         losses, right = [], []
         with torch.no_grad(), precision.products(self.device):
             for some, classes in zip(torch.split(inputs, 2 * AT_ONCE), torch.split(targets, 2 * AT_ONCE), strict=True):
-                logits = torch.func.functional_call(self.module, parameters, (some,))
+                logits = torch.func.functional_call(self.module, parts, (some,))
                 losses.append(torch.nn.functional.cross_entropy(logits, classes, reduction="none"))
                 right.append(logits.argmax(dim=-1) == classes)
         return torch.cat(losses), torch.cat(right)
@@ -296,7 +304,11 @@ class Task:
         return masks_from(self.module, uniforms)
 
     def _regularised(self, gradients: Tensor, models: Tensor) -> Tensor:
-        return gradients + self.weight_decay * models if self.weight_decay else gradients
+        if not self.weight_decay:
+            return gradients
+        decay = self.weight_decay * models
+        decay[:, self.layout.trained :] = 0  # buffers
+        return gradients + decay
 
 
 def _require_classes(what: str, classes: Tensor, size: int) -> None:

@@ -8,7 +8,7 @@ client or many at once:
 - it draws nothing: the dropout masks of a step come in as a tuple of tensors (see `sims.training.models.layers`), and
   without them, as in evaluation, dropout is the identity;
 - `mask_shapes(batch)` and `drop_rates` say which masks a batch takes (empty where there is no dropout);
-- it has no buffers: the parameters are all of its state.
+- it has no buffers: the parameters are all of its state (a model of yours may have some: `sims.training.buffers`).
 
 Listing the names needs no torch.
 """
