@@ -143,6 +143,7 @@ def fetch(name: str, *, artefact: str | Path | None = None) -> Path:
                 "data set", name, f"given as files (fltheory data fetch {name} --file FILE ...; docs/data.md){extra}"
             )
         arrays, source = from_hub(wanted)
+        _check(wanted, arrays, "what the hub serves")
         _store_arrays(work, wanted, arrays, {"source": source})
     return path(name)
 
@@ -187,17 +188,17 @@ def add(
     return path(name)
 
 
-def _check(wanted: Dataset, arrays: Mapping[str, Array]) -> None:
-    """Raise InputError for files that cannot be the data set under whose name they are given."""
+def _check(wanted: Dataset, arrays: Mapping[str, Array], what: str = "files") -> None:
+    """Raise InputError for files, or whatever they are, that cannot be the data set of this name."""
     other = f", as {wanted.name} is, or given under another name"
     if wanted.holds is not None:
         shape = arrays["train_inputs"].shape[1:]
         found = "texts" if "vocabulary" in arrays else f"images {shape}" if len(shape) == 3 else f"{shape[0]} numbers"
         known = wanted.holds if isinstance(wanted.holds, str) else f"images {wanted.holds}"
         if found != known:
-            raise InputError("files", found, known + other)
+            raise InputError(what, found, known + other)
     if wanted.n_classes is not None and (n_classes := len(unpack(arrays["classes"]))) != wanted.n_classes:
-        raise InputError("files", f"{n_classes} classes", f"of {wanted.n_classes} classes{other}")
+        raise InputError(what, f"{n_classes} classes", f"of {wanted.n_classes} classes{other}")
 
 
 @contextmanager

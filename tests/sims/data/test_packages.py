@@ -235,7 +235,7 @@ def test_another_artefact_is_refused_even_where_the_hub_is_at_hand(artefact, mon
 class Table(dict):
     """What the hub's library returns: columns, and features that know the names of classes."""
 
-    features = {"label": SimpleNamespace(names=["zero", "one"])}  # noqa: RUF012
+    features = dict.fromkeys(("label", "fine_label"), SimpleNamespace(names=list("abcdefghij")))
 
 
 def hub(monkeypatch, load):
@@ -249,7 +249,9 @@ def test_the_hub_serves_where_no_package_does(monkeypatch, folder):
     def load(repository, configuration, *, split):
         asked.append((repository, configuration, split))
         few = {"train": 3, "test": 2}[split]
-        return Table(image=list(COLOUR[:few]), label=[0, 1, 1][:few])
+        return Table(
+            image=list(COLOUR[:few]), img=list(COLOUR[:few]), label=[0, 1, 1][:few], fine_label=[0, 1, 1][:few]
+        )
 
     hub(monkeypatch, load)
     data.fetch("svhn")
@@ -257,8 +259,10 @@ def test_the_hub_serves_where_no_package_does(monkeypatch, folder):
     assert asked == [(name, "cropped_digits", "train"), (name, "cropped_digits", "test")]
     loaded = data.load("svhn")
     assert loaded.source == f"hub: {name}"
-    assert loaded.classes == ("zero", "one")
+    assert loaded.classes == tuple("abcdefghij")
     assert np.array_equal(loaded.train_inputs, COLOUR[:3])
+    with pytest.raises(InputError, match=r"what the hub serves must be of 100 classes.* got '10 classes'"):
+        data.fetch("cifar-100")
 
     client(monkeypatch, stderr="offline")
     with pytest.raises(InputError, match=r"content hash of mnist must be .* it was not used"):
