@@ -37,6 +37,7 @@ runs: .venv/all
 
 figures: .venv/core
 	$(BIN)/fltheory figures --out docs/figures
+	$(BIN)/fltheory tables --format markdown > docs/figures/tables.md
 
 notebooks: .venv/all
 	$(BIN)/pytest --nbmake --nbmake-timeout=120 notebooks/*.ipynb

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fltheory.errors import InputError
@@ -15,6 +18,16 @@ def write_text(path: Path, text: str) -> None:
     partial.write_text(text, encoding="utf-8")
     partial.chmod(0o644)
     os.replace(partial, path)
+
+
+def as_csv(rows: Sequence[Mapping[str, object]]) -> str:
+    """Rows by names of columns as the text of a CSV file; what a row lacks is empty."""
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def require_writable(path: Path) -> None:

@@ -25,7 +25,7 @@ def train_file(
     path: Path, *, scale: str | None = None, as_json: bool = False, changes: dict[str, Any], **options: Any
 ) -> str:
     """Train the experiment of a TOML file; its summary. `options` are those of `sims.training.run.train`."""
-    run = _train(read(path, scale, **changes), **options)
+    run = run_training(read(path, scale, **changes), **options)
     return results_show(str(run.folder), as_json=as_json)
 
 
@@ -36,7 +36,7 @@ def sweep_file(
 
     def run(experiment: Experiment) -> Run:
         if experiment.kind == "train":
-            return _train(experiment, **options)
+            return run_training(experiment, **options)
         return simulate(experiment, **{key: value for key, value in options.items() if key != "checkpoint"})
 
     points, best = sweep(content_of(path, scale, **changes), run)
@@ -52,7 +52,8 @@ def sweep_file(
     return "\n".join(lines)
 
 
-def _train(experiment: Experiment, **options: Any) -> Run:
+def run_training(experiment: Experiment, **options: Any) -> Run:
+    """Train an experiment, with a bar; `options` are those of `sims.training.run.train`."""
     log = logging.getLogger("sims.training")
     log.setLevel(logging.INFO)
     if not log.handlers:

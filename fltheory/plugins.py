@@ -2,7 +2,7 @@
 
 Groups: `fltheory.claims` (a `Paper`), `fltheory.checks` (an `analysis.checks.CheckBook`),
 `fltheory.processes` (a process class), `fltheory.algorithms` (a `sims.algorithms.protocol.Algorithm`),
-`fltheory.figures` (a mapping of name to function).
+`fltheory.figures` and `fltheory.tables` (a mapping of name to `analysis.exhibits.Exhibit`).
 """
 
 from __future__ import annotations

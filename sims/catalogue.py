@@ -65,36 +65,40 @@ def with_infinity(value: Any) -> Any:
     return float(value) if isinstance(value, str) and value in ("inf", "-inf") else value
 
 
-def with_defaults(experiment: Mapping[str, Any], weighting: Named) -> dict[str, Any]:
+def with_defaults(experiment: Mapping[str, Any], weighting: Named, *, look: bool = True) -> dict[str, Any]:
     """The experiment with the defaults of everything that is named; `weighting` for algorithms without their own.
+
+    look   at the problem, of training its data: without it their hash stays as it is given, and what depends on the
+           clients is not checked
 
     Raises InputError for unknown names and parameters, and for a weighting or roles that the algorithm has no use for.
     """
     filled = dict(experiment)
     filled["problem"] = _filled("problem", problems, experiment["problem"])
     if filled["problem"]["name"] == TRAINING:
-        if filled["problem"]["data_hash"] is None:
+        if look and filled["problem"]["data_hash"] is None:
             filled["problem"]["data_hash"] = hash_of(filled["problem"]["data"])
         unsaid = [name for name, value in LATER.items() if filled["problem"][name] == value]
         filled["problem"] = {name: value for name, value in filled["problem"].items() if name not in unsaid}
-    problem = _problem_of(filled, 0, outlined=True)
-    n_clients = problem.n_clients
+    problem = _problem_of(filled, 0, outlined=True) if look else None
     filled["process"] = _filled("process", _processes(), experiment["process"], implied=frozenset({"n_clients"}))
     if "n_clients" not in experiment["process"]:  # it is that of the problem, whatever a constructor's default is
         filled["process"].pop("n_clients", None)
     if _is_named(filled["process"].get("p")):
         implied = frozenset({"partition", "seed"})
         filled["process"]["p"] = _filled("process.p", RATES, filled["process"]["p"], implied)
-    hypers = {name: algorithm.hyper for name, algorithm in algorithms().items()}
+    there = algorithms()  # once: it reads the metadata of all that is installed
+    hypers = {name: algorithm.hyper for name, algorithm in there.items()}
     own: dict[str, Makers] = {"weighting": RULES, "selection": SELECTIONS, "roles": ROLES, "schedule": SCHEDULES}
     filled["algorithm"] = []
     for contestant in experiment["algorithm"]:
         with about(label_of(experiment, contestant)):
             hyper = _filled("algorithm", hypers, {k: v for k, v in contestant.items() if k not in {*own, *BESIDE}})
-            made = _hyper(hyper, problem)
-            algorithm = algorithms()[hyper["name"]]
-            with building(f"algorithm {hyper['name']}", hyper):
-                algorithm.init(made, np.zeros((1, 1)), n_clients)  # parameters of every client must be as many
+            algorithm = there[hyper["name"]]
+            if problem is not None:
+                made = _hyper(hyper, problem)
+                with building(f"algorithm {hyper['name']}", hyper):
+                    algorithm.init(made, np.zeros((1, 1)), problem.n_clients)  # of every client there must be as many
             wanted = algorithm.looks_at
             parts = {"weighting": weighting, **{what: contestant[what] for what in own if contestant[what]}}
             for what in ("weighting", "roles"):

@@ -157,7 +157,13 @@ class Experiment(_Table):
         """SHA-256 of the canonical form, 64 hexadecimal digits."""
         return hashlib.sha256(self.canonical.encode()).hexdigest()
 
-    def _filled(self) -> dict[str, Any]:
+    def without_data(self) -> dict[str, Any]:
+        """The canonical form but for the hash of the data, at which it does not look; it needs no torch."""
+        known: dict[str, Any] = _plain(self._filled(look=False))
+        known["problem"].pop("data_hash", None)
+        return known
+
+    def _filled(self, *, look: bool = True) -> dict[str, Any]:
         filled = self.model_dump(include={"kind", "dropout", "start", "rounds", "replicates", "seed"})
         contestants = [c.canonical() for c in self.algorithm]
         for contestant in contestants:
@@ -168,7 +174,7 @@ class Experiment(_Table):
             record["final_model"] = True
         everything = {"problem": self.problem.canonical(), "process": self.process.canonical()}
         whole = {**filled, **everything, "algorithm": contestants, "record": record}
-        return catalogue.with_defaults(whole, self.weighting.canonical())
+        return catalogue.with_defaults(whole, self.weighting.canonical(), look=look)
 
 
 def read(path: str | Path, scale: str | None = None, **changes: Any) -> Experiment:
@@ -182,8 +188,36 @@ def read(path: str | Path, scale: str | None = None, **changes: Any) -> Experime
     return parse(content)
 
 
+def read_without_data(path: str | Path, scale: str | None = None) -> dict[str, Any]:
+    """The canonical form of a file's experiment but for the hash of its data, which need not be there.
+
+    Where it begins with another run, the same of that run's experiment stands for its key.
+    """
+    content = _content(path, scale)
+    content.pop("sweep", None)
+    start = content.pop("start", 0.0)
+    try:
+        known = Experiment.model_validate(content).without_data()
+    except ValidationError as error:
+        raise _sentence(error) from None
+    if isinstance(start, Mapping) and isinstance(start.get("file"), str):
+        other = read_without_data(Path(path).parent / start["file"], scale)
+        return {**known, "start": {"run": other, "algorithm": start.get("algorithm")}}
+    return {**known, "start": _plain(start)}
+
+
 def content_of(path: str | Path, scale: str | None = None, **changes: Any) -> dict[str, Any]:
     """What a file says at this scale, unchecked; the scale "paper" is the file as it is, unless it says otherwise."""
+    content = _content(path, scale, **changes)
+    start = content.get("start")
+    if isinstance(start, Mapping) and isinstance(start.get("file"), str):
+        other = read(Path(path).parent / start["file"], scale, **changes)
+        content["start"] = {"run": other.key, **{key: value for key, value in start.items() if key != "file"}}
+    return content
+
+
+def _content(path: str | Path, scale: str | None = None, **changes: Any) -> dict[str, Any]:
+    """`content_of`, with the file of a run to begin with still named as it is."""
     try:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -198,10 +232,6 @@ def content_of(path: str | Path, scale: str | None = None, **changes: Any) -> di
         content = _merged(content, scales[scale])
     if changes and isinstance(content.get("problem"), Mapping):
         content["problem"] = {**content["problem"], **changes}
-    start = content.get("start")
-    if isinstance(start, Mapping) and isinstance(start.get("file"), str):
-        other = read(Path(path).parent / start["file"], scale, **changes)
-        content["start"] = {"run": other.key, **{key: value for key, value in start.items() if key != "file"}}
     return content
 
 

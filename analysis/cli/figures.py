@@ -1,38 +1,59 @@
-"""`fltheory figures`: every figure by name, each with its plotted data."""
+"""`fltheory figures` and `fltheory tables`: the papers' own, redrawn from the exact laws and from runs."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from analysis.cli.experiments import Scale
+from analysis.cli.shared import StoreOption
+
 commands = typer.Typer()
+
+Names = Annotated[
+    list[str] | None, typer.Argument(metavar="NAME|PAPER", help="Such as fedau.fig1, or fedau; without any, all.")
+]
+ScaleOption = Annotated[Scale, typer.Option(help="Scale of the runs that are shown.")]
+RunOption = Annotated[bool, typer.Option("--run", help="Run what the store lacks; without it, hear how long it takes.")]
 
 
 @commands.command()
 def figures(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="Such as fedau.weight_error_over_time; without any, all.")
-    ] = None,
+    names: Names = None,
+    scale: ScaleOption = Scale.laptop,
+    format: Annotated[str, typer.Option(help="png, svg, pdf, or several of them: svg,png.")] = "png",
     out: Annotated[Path, typer.Option(help="Folder for the figures and their data; made if need be.")] = Path(
         "figures"
     ),
+    store: StoreOption = Path("results"),
+    run: RunOption = False,
 ) -> None:
-    """Draw figures, each with its plotted data as CSV."""
-    from analysis.files import make_folder
-    from fltheory import plugins
-    from fltheory.errors import InputError, one_of
+    """Draw the papers' figures and some of our own, each with its data beside it as CSV; all without names."""
+    from analysis import exhibit_command
 
-    known = {
-        f"{entry.name}.{name}": draw
-        for entry in plugins.entries("fltheory.figures").values()
-        for name, draw in plugins.load(entry).items()
-    }
-    for name in names or []:
-        if name not in known:
-            raise InputError("name of a figure", name, one_of(name, known))
-    make_folder(out)
-    for name in names or known:
-        for path in known[name](out):
-            print(path)
+    setting = exhibit_command.Setting(scale.value, store, run, _tell)
+    for path in exhibit_command.figures(names or [], format, out, setting):
+        print(path)
+
+
+@commands.command()
+def tables(
+    names: Names = None,
+    scale: ScaleOption = Scale.laptop,
+    format: Annotated[str, typer.Option(help="text, markdown or csv.")] = "text",
+    store: StoreOption = Path("results"),
+    run: RunOption = False,
+) -> None:
+    """Print the papers' tables, published and measured side by side; all without names."""
+    from analysis import exhibit_command
+
+    setting = exhibit_command.Setting(scale.value, store, run, _tell)
+    for table in exhibit_command.tables(names or [], format, setting):
+        print(table, end="\n" if table.endswith("\n") else "\n\n")
+
+
+def _tell(sentence: str) -> None:
+    print(sentence, file=sys.stderr)

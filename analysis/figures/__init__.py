@@ -1,5 +1,5 @@
-"""Figures: one module a paper, one function a figure, each found through `fltheory.figures`.
+"""Figures: one module a paper, one function a figure, each found through `fltheory.figures` (`analysis.exhibits`).
 
-A module offers a mapping `figures` of name to function; a function takes the folder to write to, which is there, and
-returns the paths it wrote: the picture and, beside it, a CSV file with the plotted data.
+A function gives an `analysis.figures.style.Picture`; `fltheory figures` writes it with its data beside it, and what
+it is of, scale, data and seeds, above it.
 """

@@ -1,23 +1,43 @@
-"""One house style: colours that the colour-blind can tell apart, column width, data beside the picture."""
+"""One house style: colours that the colour-blind can tell apart, readable at the width of a column in print."""
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from matplotlib import rc_context
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from analysis.files import new_file_beside, write_text
+from analysis.files import new_file_beside
 from fltheory.errors import InputError
 
 BLACK, BLUE, ORANGE, GREEN, PURPLE, GREY = "#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#777777"
-WIDTH = 7.0  # inches, two columns in print
+SKY, AMBER = "#56B4E9", "#E69F00"
+LINES: tuple[tuple[str, Any], ...] = (  # colours of Okabe and Ito (2008), each with dashes of its own: lines that
+    (BLUE, "-"),  # cover each other stay visible, and print in grey can be read
+    (ORANGE, (0, (4, 2))),
+    (GREEN, (0, (4, 1, 1, 1))),
+    (PURPLE, (0, (1, 1))),
+    (BLACK, (0, (8, 2))),
+    (AMBER, (0, (4, 1, 1, 1, 1, 1))),
+    (SKY, (0, (2, 1))),
+    (GREY, (0, (1, 2))),
+)
+WIDTH, COLUMN = 7.0, 3.4  # inches, two columns and one in print
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure as it is drawn, and a row of data for every plotted point, by names of columns."""
+
+    figure: Figure
+    rows: Sequence[Mapping[str, object]]
 
 
 def house_style() -> AbstractContextManager[None]:
@@ -30,15 +50,24 @@ def house_style() -> AbstractContextManager[None]:
             "axes.titlesize": 8,
             "legend.frameon": False,
             "lines.linewidth": 1.3,
+            "svg.fonttype": "none",  # text stays text
+            "svg.hashsalt": "fltheory",  # the same picture is the same file
         }
     )
 
 
-def new_figure(height: float) -> Figure:
-    """An empty figure of page width and the given height in inches, to be drawn without a display."""
-    figure = Figure(figsize=(WIDTH, height), dpi=200, layout="constrained")
+def new_figure(height: float, width: float = WIDTH) -> Figure:
+    """An empty figure of this height and width in inches, to be drawn without a display."""
+    figure = Figure(figsize=(width, height), dpi=200, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
+
+
+def band(axes: Axes, x: Any, middle: Any, low: Any, high: Any, line: tuple[str, Any], label: str) -> None:
+    """A curve with a shaded band around it, in one of `LINES`."""
+    color, dashes = line
+    axes.plot(x, middle, color=color, linestyle=dashes, label=label)
+    axes.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0)
 
 
 def save(figure: Figure, path: Path) -> Path:
@@ -47,22 +76,13 @@ def save(figure: Figure, path: Path) -> Path:
     Raises InputError if the path cannot be written.
     """
     partial = new_file_beside(path)
+    undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
     try:
-        figure.savefig(partial, format=path.suffix[1:])
+        figure.savefig(partial, format=path.suffix[1:], metadata=undated.get(path.suffix))
         partial.chmod(0o644)
         os.replace(partial, path)
     except OSError as error:
         raise InputError("output file", str(path), f"a path that can be written ({error.strerror})") from None
     finally:
         partial.unlink(missing_ok=True)
-    return path
-
-
-def save_data(path: Path, rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> Path:
-    """Write the plotted data as CSV."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_text(path, text.getvalue())
     return path

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from fltheory.errors import InputError, count
 from sims.training.partition import Partition
 from sims.training.precision import SHORT, kept_in, require_short
-from sims.training.problem import Divided, divided, module_of
+from sims.training.problem import Divided, divided, module_of, require_torch
 from sims.training.tables import require_place
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def outline(
     **_: Any,
 ) -> Outline:
     """The outline of a `sims.training.problem.training` of these arguments. Raises InputError as that does."""
+    require_torch()
     import torch
 
     from sims.training import engines

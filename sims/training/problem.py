@@ -38,6 +38,14 @@ LATER = {
 }  # options that came after runs were kept: at these defaults no key knows of them
 
 
+def require_torch() -> None:
+    """Raise InputError where torch is not installed."""
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        raise InputError("problem", "training", "asked for with torch installed (the extra `training`)") from None
+
+
 def training(
     data: Any,
     model: Any,
@@ -74,10 +82,9 @@ def training(
     Images are normalised with the mean and the standard deviation of each channel over the training images.
     Raises InputError for unknown names, data of another hash, and parameters that do not fit together.
     """
-    try:
-        import torch
-    except ImportError:
-        raise InputError("problem", "training", "asked for with torch installed (the extra `training`)") from None
+    require_torch()
+    import torch
+
     from sims.training.task import Task, a_device
 
     kept, short = kept_in(precision), precision if precision in SHORT else None

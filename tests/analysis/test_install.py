@@ -98,11 +98,12 @@ def foreign_package(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_contributing_shows_claim_and_process_in_under_30_lines() -> None:
+def test_contributing_shows_claim_process_and_figure_in_under_30_lines() -> None:
     files = _contributing_blocks()
     claim_lines = sum(len(files[name].strip().splitlines()) for name in ("mypaper/claims.py", "mypaper/checks.py"))
     assert 0 < claim_lines < 30
-    assert 0 < len(files["mypaper/process.py"].strip().splitlines()) < 30
+    for name in ("process", "figures"):
+        assert 0 < len(files[f"mypaper/{name}.py"].strip().splitlines()) < 30
 
 
 def test_a_foreign_package_adds_a_claim_and_a_process(foreign_package: Path) -> None:
@@ -134,6 +135,22 @@ def test_a_foreign_package_adds_a_claim_and_a_process(foreign_package: Path) -> 
     refused = subprocess.run([COMMAND, "simulate", file], env=environment, capture_output=True, text=True, check=False)
     assert refused.returncode == 2
     assert refused.stderr.count("\n") == 1
+
+
+def test_a_foreign_package_adds_a_figure(foreign_package: Path) -> None:
+    path = os.pathsep.join([str(foreign_package), *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
+    environment = os.environ | {"PYTHONPATH": path.rstrip(os.pathsep)}
+    (foreign_package / "experiments").mkdir()
+    scale = '[scale.smoke]\nrounds = 20\nrecord = { what = ["objective_gap"] }\n'
+    (foreign_package / "experiments" / "mine.toml").write_text(f"{EXPERIMENT}{scale}")
+    command = [COMMAND, "figures", "mypaper", "--scale", "smoke"]
+    done = subprocess.run(command, env=environment, cwd=foreign_package, capture_output=True, text=True, check=True)
+    assert done.stdout == ""
+    assert "mypaper.fig1 is not drawn: results has no run of experiments/mine.toml at smoke scale" in done.stderr
+    command.append("--run")
+    done = subprocess.run(command, env=environment, cwd=foreign_package, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["figures/mypaper_fig1_smoke.png", "figures/mypaper_fig1_smoke.csv"]
+    assert (foreign_package / "figures" / "mypaper_fig1_smoke.csv").read_text().startswith("algorithm,round,mean")
 
 
 def test_a_plugin_that_cannot_be_loaded_is_named(foreign_package: Path) -> None:

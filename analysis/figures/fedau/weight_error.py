@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from analysis.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, house_style, new_figure, save, save_data
+from analysis.exhibits import Exhibit, Given, enter
+from analysis.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, Picture, house_style, new_figure
 from fltheory.weights import WeightLaw, best_cutoff, corollary4_cutoff, exact_weight_law, weight_error_bound
 from fltheory.weights.inputs import FloatArray
 from sims.montecarlo import weight_error
@@ -19,8 +19,11 @@ BOUNDS: dict[Literal["theorem3", "repaired", "improved"], tuple[str, str]] = {
 }
 REPLICATES = 50_000
 
+figures: dict[str, Exhibit] = {}
 
-def weight_error_over_time(out: Path) -> list[Path]:
+
+@enter(figures, "weight_error_over_time", "Ours: the exact weight error, Monte Carlo, and Theorem 3 with two others")
+def weight_error_over_time(given: Given) -> Picture:
     """Exact weight error after T rounds and on average over them, Monte Carlo with its intervals, the three bounds."""
     cutoff, rounds = 50, 10_000
     horizons = np.unique([*np.geomspace(2, rounds, 60).astype(int), cutoff - 1, cutoff])  # it jumps in round K
@@ -58,9 +61,7 @@ def weight_error_over_time(out: Path) -> list[Path]:
             ]
         figure.axes[0].set_ylabel(r"weight error $E[(p\,\omega - 1)^2]$ (no unit)")
         figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-        columns = ("p", "K", "T", "what", "value", "low", "high")
-        name = "fedau_weight_error_over_time"
-        return [save(figure, out / f"{name}.png"), save_data(out / f"{name}.csv", rows, columns)]
+    return Picture(figure, rows)
 
 
 def _variance(law: WeightLaw, p: float) -> FloatArray:
@@ -70,7 +71,8 @@ def _variance(law: WeightLaw, p: float) -> FloatArray:
     return np.where(about_zero < law.error, about_zero - (p * law.mean) ** 2, about_one)
 
 
-def bias_and_variance_over_cutoff(out: Path) -> list[Path]:
+@enter(figures, "bias_and_variance_over_cutoff", "Ours: squared bias and variance of the weight against the cutoff K")
+def bias_and_variance_over_cutoff(given: Given) -> Picture:
     """Squared bias and variance of p w, averaged over t < T, against the cutoff K; exact."""
     rounds, usual = 1000, 50
     cutoffs = np.unique(np.geomspace(1, rounds, 45).astype(int))
@@ -103,12 +105,4 @@ def bias_and_variance_over_cutoff(out: Path) -> list[Path]:
                 ]
         figure.axes[0].set_ylabel(r"average over $t < T$ (no unit)")
         figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
-        name = "fedau_bias_and_variance_over_cutoff"
-        columns = ("p", "T", "K", "what", "value")
-        return [save(figure, out / f"{name}.png"), save_data(out / f"{name}.csv", rows, columns)]
-
-
-figures = {
-    "weight_error_over_time": weight_error_over_time,
-    "bias_and_variance_over_cutoff": bias_and_variance_over_cutoff,
-}
+    return Picture(figure, rows)

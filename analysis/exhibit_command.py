@@ -1,0 +1,128 @@
+"""What `fltheory figures` and `fltheory tables` do: find or run what is needed, make what can be made, say what not."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from analysis.exhibits import Exhibit, Given, chosen
+from analysis.figures.style import GREY, WIDTH, Picture, house_style, save
+from analysis.files import as_csv, make_folder, require_writable, write_text
+from analysis.measured import sentence
+from analysis.missing_runs import in_words, run_file, seconds
+from analysis.stored_runs import runs_of
+from fltheory.errors import InputError, one_of
+from sims.store import Run
+
+Kind = Literal["figures", "tables"]
+FORMATS = ("png", "svg", "pdf")
+FORMS = ("text", "markdown", "csv")
+LETTERS = 160  # of a caption, in a line as wide as a page
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The scale of the runs and the store they are in; whether to run what it lacks; who gets sentences on that."""
+
+    scale: str
+    store: Path
+    run: bool
+    tell: Callable[[str], None]
+
+
+def figures(names: Iterable[str], formats: str, out: Path, setting: Setting) -> Iterator[Path]:
+    """Draw figures; the paths of pictures and data, as they are written."""
+    kinds = formats.split(",")
+    for kind in kinds:
+        if kind not in FORMATS:
+            raise InputError("--format", kind, one_of(kind, FORMATS))
+    exhibits = chosen("figures", names)
+    make_folder(out)
+    require_writable(out / "figure")  # before the work
+    for name, exhibit, given in _given("figures", exhibits, setting):
+        picture: Picture = exhibit.make(given)
+        if given.runs:
+            _caption(picture, given)
+        stem = name.replace(".", "_") + (f"_{setting.scale}" if exhibit.experiments else "")
+        with house_style():
+            yield from (save(picture.figure, out / f"{stem}.{kind}") for kind in kinds)
+        data = out / f"{stem}.csv"
+        write_text(data, as_csv(picture.rows))
+        yield data
+
+
+def tables(names: Iterable[str], form: str, setting: Setting) -> Iterator[str]:
+    """The text of each table."""
+    if form not in FORMS:
+        raise InputError("--format", form, one_of(form, FORMS))
+    for _, exhibit, given in _given("tables", chosen("tables", names), setting):
+        table = exhibit.make(given)
+        yield {"text": table.to_text, "markdown": table.to_markdown, "csv": table.to_csv}[form]()
+
+
+def _given(kind: Kind, exhibits: Mapping[str, Exhibit], setting: Setting) -> Iterator[tuple[str, Exhibit, Given]]:
+    """Each exhibit that can be made, with what it is made of; a sentence on what the others lack.
+
+    Raises InputError, after all others, if runs were asked for that cannot be made.
+    """
+    files = [file for exhibit in exhibits.values() for file in exhibit.experiments if Path(file).is_file()]
+    runs = runs_of(dict.fromkeys(files), setting.scale, setting.store)
+    failed = _run_missing(files, runs, setting) if setting.run else []
+    for name, exhibit in exhibits.items():
+        own = {file: runs[file] for file in exhibit.experiments if file in runs}
+        if own or not exhibit.experiments or kind == "tables":
+            yield name, exhibit, Given(setting.scale, own)
+        lacking = [file for file in exhibit.experiments if file not in own]
+        if lacking and not setting.run:
+            without = "has cells that were not run" if kind == "tables" else "lacks runs" if own else "is not drawn"
+            setting.tell(f"{name} {without}: {_offer(f'{kind} {name}', lacking, setting)}")
+    if failed:
+        raise InputError("experiments", failed[0], f"ones that can be run here; {len(failed)} cannot")
+
+
+def _run_missing(files: Iterable[str], runs: dict[str, Run], setting: Setting) -> list[str]:
+    """Run what the store lacks, or has in part, and add it to the runs; the files that cannot be run."""
+    failed = []
+    for file in dict.fromkeys(files):
+        if file in runs and runs[file].status == "complete":
+            continue
+        try:
+            setting.tell(f"{file} at {setting.scale} scale: about {in_words(seconds(file, setting.scale))}")
+            runs[file] = run_file(file, setting.scale, setting.store)
+        except InputError as error:
+            setting.tell(f"{file} cannot be run: {error}")
+            failed.append(file)
+    return failed
+
+
+def _offer(command: str, files: list[str], setting: Setting) -> str:
+    """Which runs are missing, what to type, and how long it takes."""
+    which = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more file{'s' * (len(files) > 2)}"
+    missing = f"{setting.store} has no run of {which} at {setting.scale} scale; "
+    total, refused = 0.0, []
+    for file in files:
+        if not Path(file).is_file():
+            return f"{file} is not here; run this in a checkout of the project"
+        try:
+            total += seconds(file, setting.scale)
+        except InputError as error:
+            refused.append(str(error))
+    type_this = f"type `fltheory {command} --scale {setting.scale} --run`"
+    takes = f", which takes about {in_words(total)} on one core" if total else ""
+    rest = f", for {len(refused)} of them only after this: {refused[0]}" if total and refused else ""
+    return missing + type_this + takes + rest if total else f"{missing}{type_this} after this: {refused[0]}"
+
+
+def _caption(picture: Picture, given: Given) -> None:
+    """Above a picture of runs: at what scale, and what they are; a small run is not to be taken for the paper's."""
+    what = {
+        "smoke": "Smoke scale: shows that it runs, and no result.",
+        "laptop": "Laptop scale, smaller than the paper's: no reproduction of its numbers.",
+        "paper": "Paper scale.",
+    }[given.scale]
+    width = int(LETTERS * picture.figure.get_figwidth() / WIDTH)
+    lines = [what, *(f"{sentence(run)}." for run in given.runs.values())]
+    picture.figure.suptitle("\n".join(textwrap.fill(line, width) for line in lines), fontsize=6, color=GREY)

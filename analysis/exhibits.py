@@ -1,0 +1,78 @@
+"""Figures and tables: what each shows and needs, and how it is found by its name.
+
+    figures: dict[str, Exhibit] = {}
+
+    @enter(figures, "fig2", "Figure 2: different P", "experiments/amplified/interval.toml")
+    def fig2(given: Given) -> Picture: ...
+
+A mapping like this stands behind an entry point of the group `fltheory.figures` or `fltheory.tables`, whose name is
+that of the paper: this figure is `amplified.fig2`. Figures return an `analysis.figures.style.Picture`, tables an
+`analysis.tables.layout.Table`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fltheory import plugins
+from fltheory.errors import InputError, one_of
+from sims.store import Run
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a figure or a table is made of.
+
+    scale   "smoke", "laptop" or "paper"
+    runs    file of an experiment -> its run at that scale, of those that the store has
+    """
+
+    scale: str
+    runs: Mapping[str, Run]
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A figure or a table: one line about it, the function that makes it, the experiment files whose runs it shows."""
+
+    about: str
+    make: Callable[[Given], Any]
+    experiments: tuple[str, ...]
+
+
+def enter(
+    book: dict[str, Exhibit], name: str, about: str, *experiments: str
+) -> Callable[[Callable[[Given], Any]], Callable[[Given], Any]]:
+    """Enter the decorated function in a book under this name.
+
+    experiments   paths, those of this project from the root of its checkout. Without any, the function computes
+                  all it shows. A figure is made if one of them has been run, a table in any case.
+    """
+
+    def entered(make: Callable[[Given], Any]) -> Callable[[Given], Any]:
+        if name in book:
+            raise InputError("name of a figure or table", name, "new: this one is taken")
+        book[name] = Exhibit(about, make, experiments)
+        return make
+
+    return entered
+
+
+def chosen(kind: Literal["figures", "tables"], names: Iterable[str]) -> dict[str, Exhibit]:
+    """Those of these names, a paper's name standing for all of its own; without names all there are.
+
+    Raises InputError for an unknown name.
+    """
+    books = {paper: plugins.load(entry) for paper, entry in plugins.entries(f"fltheory.{kind}").items()}
+    known = {f"{paper}.{name}": exhibit for paper, book in books.items() for name, exhibit in book.items()}
+    wanted = list(names)
+    for name in wanted:
+        if name not in known and name not in books:
+            raise InputError(f"name of a {kind[:-1]}", name, one_of(name, [*known, *books]))
+    return {
+        name: exhibit
+        for name, exhibit in known.items()
+        if not wanted or name in wanted or name.partition(".")[0] in wanted
+    }

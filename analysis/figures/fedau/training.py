@@ -1,0 +1,100 @@
+"""FedAU's figures on training: accuracy and loss over the rounds, and over the cutoff K."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from analysis.exhibits import Exhibit, Given, enter
+from analysis.figures.curves import METRICS, over_rounds, present
+from analysis.figures.style import COLUMN, LINES, Picture, house_style, new_figure
+from analysis.measured import labels, number
+from sims.store import Run
+
+SMOOTH = 0.03  # window of mean and deviation, a share of the rounds (Appendix D.2)
+HERE = "experiments/fedau"
+CUTOFFS = {f"{HERE}/cutoffs.toml": "p ≥ 0.02", f"{HERE}/no-floor.toml": "p ≥ 0"}
+FASHION = {f"{HERE}/fashion-bernoulli.toml": "Fashion-MNIST, p ≥ 0.02"}
+TABLE1 = ("FedAU, K = inf", "FedAU, K = 50", "average participating", "average all", "FedVARP", "MIFA", "known rates")
+
+figures: dict[str, Exhibit] = {}
+
+
+def _over_rounds(number: int, data: str, title: str) -> None:
+    """Enter a figure of Appendix D.2."""
+    file = f"{HERE}/table1-{data}-bernoulli.toml"
+
+    @enter(figures, f"figD2{number}", f"Figure D.2.{number}: {title}, Bernoulli participation, over the rounds", file)
+    def draw(given: Given) -> Picture:
+        return over_rounds({title: (given.runs[file], TABLE1)}, tuple(METRICS), SMOOTH)
+
+
+for _number, (_data, _title) in enumerate(
+    {"svhn": "SVHN", "cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "cinic10": "CINIC-10"}.items(), start=1
+):
+    _over_rounds(_number, _data, _title)
+
+
+@enter(figures, "fashion_over_rounds", "Ours: Fashion-MNIST, Bernoulli participation, over the rounds", *FASHION)
+def fashion_over_rounds(given: Given) -> Picture:
+    """As Figures D.2.1 to 4, on data that the paper does not use."""
+    (run,) = given.runs.values()
+    return over_rounds({"Fashion-MNIST (not in the paper)": (run, TABLE1)}, tuple(METRICS), SMOOTH)
+
+
+@enter(figures, "fig1", "Figure 1: test accuracy of FedAU against the cutoff K, by the floor of the rates", *CUTOFFS)
+def accuracy_over_cutoff(given: Given) -> Picture:
+    return _over_cutoffs(given, CUTOFFS, ["test_accuracy"])
+
+
+@enter(figures, "figD52", "Figure D.5.2: loss and accuracies of FedAU against the cutoff K", *CUTOFFS)
+def all_over_cutoff(given: Given) -> Picture:
+    return _over_cutoffs(given, CUTOFFS, list(METRICS))
+
+
+@enter(
+    figures, "fashion_over_cutoff", "Ours: Fashion-MNIST, loss and accuracies of FedAU against the cutoff K", *FASHION
+)
+def fashion_over_cutoff(given: Given) -> Picture:
+    return _over_cutoffs(given, FASHION, list(METRICS))
+
+
+def _over_cutoffs(given: Given, files: Mapping[str, str], metrics: list[str]) -> Picture:
+    """Means over the last rounds, with their standard deviations over seeds; K = inf stands at the right."""
+    runs = present(given, files)
+    cutoffs = sorted({K for run in runs.values() for K in _cutoffs(run)})
+    place = {K: k for k, K in enumerate(cutoffs)}
+    rows: list[dict[str, object]] = []
+    with house_style():
+        figure = new_figure(0.8 + 1.4 * len(metrics), COLUMN)
+        panels = figure.subplots(len(metrics), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, metric in zip(panels, metrics, strict=True):
+            words, unit = METRICS[metric]
+            for (title, run), (color, dashes), marker in zip(runs.items(), LINES, "osD", strict=False):
+                shown = _cutoffs(run)
+                found = {K: number(run, shown[K], metric, given.scale, unit) for K in sorted(shown)}
+                there = {K: one for K, one in found.items() if one is not None}
+                x, mean = [place[K] for K in there], np.array([one.mean for one in there.values()])
+                sd = np.array([np.nan if one.sd is None else one.sd for one in there.values()])
+                axes.errorbar(x, mean, sd, color=color, linestyle=dashes, marker=marker, ms=3, capsize=2, label=title)
+                rows += [
+                    {"floor": title, "K": K, "metric": words, "mean": one.mean, "sd": one.sd, "seeds": one.n}
+                    for K, one in there.items()
+                ]
+            axes.set_ylabel(words)
+        seeds = next(iter(runs.values())).experiment["replicates"]
+        panels[-1].set_xlabel(f"cutoff $K$ (bars: one sd, n = {seeds} seed{'s' * (seeds > 1)})")
+        panels[-1].set_xticks(range(len(cutoffs)), [r"$\infty$" if np.isinf(K) else f"{K:g}" for K in cutoffs])
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return Picture(figure, rows)
+
+
+def _cutoffs(run: Run) -> dict[float, str]:
+    """Cutoff -> label, of the algorithms of a run that are FedAU."""
+    rules = [contestant["weighting"] for contestant in run.experiment["algorithm"]]
+    return {
+        float(rule["cutoff"]): label
+        for label, rule in zip(labels(run), rules, strict=True)
+        if rule is not None and rule["name"] == "fedau"
+    }

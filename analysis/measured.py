@@ -1,0 +1,131 @@
+"""Numbers and curves of the runs behind figures and tables."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from sims.store import Run
+
+FloatArray = npt.NDArray[np.float64]
+PAPER_WINDOW = 200  # rounds, as FedAU averages; smaller scales record too rarely for it
+LATE = 0.2  # share of the rounds that smaller scales average over
+
+
+@dataclass(frozen=True)
+class Number:
+    """A mean with its standard deviation over n seeds, None where there is none, and the decimals to print."""
+
+    mean: float
+    sd: float | None = None
+    n: int | None = None
+    decimals: int = 1
+
+    def __str__(self) -> str:
+        if math.isnan(self.mean):
+            return "diverged"
+        spread = "" if self.sd is None else f" ± {self.sd:.{self.decimals}f}"
+        return f"{self.mean:.{self.decimals}f}{spread}"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Mean and standard deviation of a metric at the recorded rounds."""
+
+    rounds: npt.NDArray[np.int64]
+    mean: FloatArray
+    sd: FloatArray
+
+
+def late_mean(own: pl.DataFrame, metric: str, share: float = LATE) -> float:
+    """Mean of a metric over the last rounds of one algorithm and seed, a share of all; a metric of a round has none
+    after the last one."""
+    rounds = own["round"].to_numpy()
+    late = own[metric].cast(pl.Float64).to_numpy()[rounds > (1 - share) * rounds.max()]
+    return float(late[~np.isnan(late)].mean()) if not np.isnan(late).all() else float("nan")
+
+
+def window(scale: str, run: Run) -> float:
+    """The share of the rounds over which the numbers of a table are means."""
+    return min(1.0, PAPER_WINDOW / run.experiment["rounds"]) if scale == "paper" else LATE
+
+
+def number(run: Run, label: str, metric: str, scale: str, unit: float = 1) -> Number | None:
+    """`late_mean` of an algorithm over its seeds, times `unit`; None if it was not run or not recorded.
+
+    A seed that stopped before the last round has diverged, and so has the mean: it is NaN.
+    """
+    own = _own(run, label, metric)
+    if own is None:
+        return None
+    share, last = window(scale, run), run.experiment["rounds"]
+    values = np.array(
+        [
+            unit * late_mean(seed, metric, share) if seed["round"].max() == last else np.nan
+            for seed in own.partition_by("replicate")
+        ]
+    )
+    with np.errstate(invalid="ignore"):  # infinities
+        sd = float(values.std(ddof=1)) if len(values) > 1 else None
+    return Number(float(values.mean()), sd, len(values))
+
+
+def curve(run: Run, label: str, metric: str, smooth: float = 0) -> Curve | None:
+    """Mean and standard deviation over seeds at every recorded round; None if it was not run or not recorded.
+
+    smooth   share of all rounds: at each round they are taken over the records of all seeds in a window of that
+             length around it
+    """
+    own = _own(run, label, metric)
+    if own is None:
+        return None
+    own = own.filter(pl.col(metric).is_not_null())
+    at, values = own["round"].to_numpy(), own[metric].cast(pl.Float64).to_numpy()
+    rounds = np.unique(at)
+    reach = smooth * rounds.max() / 2
+    near = [values[np.abs(at - t) <= reach] for t in rounds]
+    with np.errstate(invalid="ignore"):
+        sd = [some.std(ddof=1) if some.size > 1 else np.nan for some in near]
+        return Curve(rounds, np.array([some.mean() for some in near]), np.array(sd))
+
+
+def _own(run: Run, label: str, metric: str) -> pl.DataFrame | None:
+    data = run.data()
+    own = data.filter(pl.col("algorithm") == label)
+    return None if own.is_empty() or metric not in data.columns else own
+
+
+def labels(run: Run) -> list[str]:
+    """The algorithms of a run, in the order of its file."""
+    return [str(contestant["label"]) for contestant in run.experiment["algorithm"]]
+
+
+def about(run: Run) -> dict[str, Any]:
+    """What a reader of a number must know of its run: data, model, sizes, key; and why it is partial, if it is."""
+    problem = run.experiment["problem"]
+    return {
+        "data": _name(problem.get("data", problem["name"])),
+        "model": _name(problem.get("model", "")),
+        "rounds": run.experiment["rounds"],
+        "seeds": run.experiment["replicates"],
+        "run": run.key[:12],
+        "partial": "" if run.status == "complete" else run.reason,
+    }
+
+
+def sentence(run: Run) -> str:
+    """`about` in words."""
+    known = about(run)
+    seeds = f"{known['seeds']} seed" + "s" * (known["seeds"] > 1)
+    model = f", {known['model']}" if known["model"] else ""
+    partial = f", PARTIAL ({known['partial']})" if known["partial"] else ""
+    return f"{known['data']}{model}, {known['rounds']:,} rounds, {seeds}{partial}; run {known['run']}"
+
+
+def _name(named: Any) -> str:
+    return str(named["name"] if isinstance(named, dict) else named)

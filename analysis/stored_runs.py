@@ -1,0 +1,53 @@
+"""The run that a store holds of an experiment file, found without its data and without torch.
+
+The data of a run stand in its manifest by their hash. A file names them only, so a run of another edition of the
+same data counts as one of the file; what was run is always told beside its numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from fltheory.errors import InputError
+from sims import store as stored
+from sims.experiment import read_without_data
+from sims.store import Run
+
+
+def runs_of(files: Iterable[str], scale: str, store: Path) -> dict[str, Run]:
+    """File of an experiment -> its run at this scale; files without one are left out.
+
+    A complete run is taken before a partial one, and a partial one only if it has rows. Raises InputError for a file
+    that is no experiment or does not have the scale, and where two complete runs are of one file.
+    """
+    known = stored.runs(store) if store.is_dir() else []
+    experiments = {run.key: run.experiment for run in known}
+    found = {}
+    for file in files:
+        wanted = _wanted(file, scale)
+        own = [run for run in known if run.rows and _without_data(run.experiment, experiments) == wanted]
+        complete = [run for run in own if run.status == "complete"]
+        if len(complete) > 1:
+            keys = " and ".join(run.key[:12] for run in complete)
+            raise InputError("store", str(store), f"one with a single run of {file} at {scale} scale, not {keys}")
+        if own:
+            found[file] = (complete or own)[0]
+    return found
+
+
+def _without_data(experiment: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """The canonical form as `sims.experiment.read_without_data` gives it; the runs that others began with are known."""
+    problem = {key: value for key, value in experiment["problem"].items() if key != "data_hash"}
+    start = experiment["start"]
+    if isinstance(start, Mapping):
+        origin = known.get(start["run"])
+        start = {**start, "run": origin and _without_data(origin, known)}
+    return {**experiment, "problem": problem, "start": start}
+
+
+@lru_cache(maxsize=256)
+def _wanted(file: str, scale: str) -> dict[str, Any]:
+    return read_without_data(file, scale)

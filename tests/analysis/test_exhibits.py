@@ -1,0 +1,300 @@
+"""Figures and tables as commands: what is made, what is missing and what to type, and runs that are made on demand."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from analysis import exhibit_command, exhibits, missing_runs
+from analysis.exhibit_command import Setting
+from analysis.exhibits import Exhibit, Given, chosen, enter
+from analysis.figures import amplified as amplified_figures
+from analysis.figures import fedau as fedau_figures
+from analysis.figures.style import Picture, house_style, new_figure
+from analysis.stored_runs import runs_of
+from analysis.tables import amplified as amplified_tables
+from analysis.tables import fedau as fedau_tables
+from fltheory.errors import InputError
+from sims import store as stored
+from sims.experiment import read, read_without_data
+from tests.analysis.runs import made_up
+
+FIGURES = {"fedau": fedau_figures.figures, "amplified": amplified_figures.figures}
+TABLES = {"fedau": fedau_tables.tables, "amplified": amplified_tables.tables}
+PUBLISHED = {  # of the two papers
+    *(f"fedau.fig{n}" for n in ("1", "C61", "C62", "D21", "D22", "D23", "D24", "D41", "D42", "D51", "D52", "D61")),
+    "amplified.fig1", "amplified.fig2",
+}  # fmt: skip
+DIGITS = """
+kind = "train"
+rounds = 30
+replicates = 2
+problem = { name = "training", data = "digits", model = "logistic", partition = { name = "iid", n_clients = 10 } }
+process = { name = "bernoulli", p = 0.5 }
+record = { what = ["train_loss", "test_accuracy"], every = 10 }
+algorithm = { name = "fedavg", local_lr = 0.1 }
+[scale.smoke]
+rounds = 4
+replicates = 1
+record = { every = 2 }
+"""
+
+
+@pytest.fixture
+def books(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, dict[str, Exhibit]]]:
+    """The books behind the entry points, to which a test may add its own; whatever is installed."""
+    known: dict[str, dict[str, dict[str, Exhibit]]] = {
+        "fltheory.figures": dict(FIGURES),
+        "fltheory.tables": dict(TABLES),
+    }
+    entries, load = exhibits.plugins.entries, exhibits.plugins.load
+    monkeypatch.setattr(exhibits.plugins, "entries", lambda group: known.get(group) or entries(group))
+    monkeypatch.setattr(exhibits.plugins, "load", lambda entry: entry if isinstance(entry, dict) else load(entry))
+    return known
+
+
+def draw(names: list[str], out: Path, store: Path, *, scale: str = "smoke", run: bool = False, formats: str = "png"):
+    told: list[str] = []
+    paths = list(exhibit_command.figures(names, formats, out, Setting(scale, store, run, told.append)))
+    return paths, told
+
+
+def test_the_entry_points_name_the_books_of_both_papers() -> None:
+    import tomllib
+
+    entries = tomllib.loads(Path("pyproject.toml").read_text())["project"]["entry-points"]
+    assert set(FIGURES) <= set(entries["fltheory.figures"])
+    assert set(TABLES) <= set(entries["fltheory.tables"])
+
+
+def test_every_published_figure_of_both_papers_is_there(books: object) -> None:
+    known = chosen("figures", [])
+    assert set(known) >= PUBLISHED
+    for name, exhibit in known.items():
+        assert exhibit.about.startswith(("Figure ", "Ours: ")), name
+        assert all(Path(file).is_file() for file in exhibit.experiments), name
+
+
+@pytest.mark.parametrize("name", [f"{paper}.{name}" for paper, book in FIGURES.items() for name in book])
+def test_a_smoke_image_of_every_figure(name: str, books: object, tmp_path: Path) -> None:
+    """Of made-up runs where it shows runs; those say that they are no result."""
+    (exhibit,) = chosen("figures", [name]).values()
+    for file in exhibit.experiments:
+        made_up(file, "smoke", tmp_path / "store")
+    (picture, data), told = draw([name], tmp_path / "new" / "folder", tmp_path / "store")
+    assert told == []
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.stat().st_size > 15_000
+    assert picture.stem == data.stem == name.replace(".", "_") + ("_smoke" if exhibit.experiments else "")
+    assert len(list(csv.DictReader(data.read_text().splitlines()))) >= 7
+
+
+def test_a_picture_of_runs_says_at_what_scale(books: object, tmp_path: Path) -> None:
+    file = amplified_figures.INTERVAL
+    for scale, words in (("smoke", "no result"), ("laptop", "no reproduction"), ("paper", "Paper scale")):
+        given = Given(scale, {file: made_up(file, scale, tmp_path)})
+        picture = amplified_figures.figures["fig2"].make(given)
+        exhibit_command._caption(picture, given)
+        (text,) = picture.figure.texts
+        assert words in text.get_text().replace("\n", " ")
+        assert given.runs[file].key[:12] in text.get_text()
+
+
+def test_a_partial_run_is_shown_and_called_partial(books: object, tmp_path: Path) -> None:
+    file = amplified_figures.INTERVAL
+    made_up(file, "smoke", tmp_path, partial="interrupted")
+    given = Given("smoke", runs_of([file], "smoke", tmp_path))
+    picture = amplified_figures.figures["fig2"].make(given)
+    exhibit_command._caption(picture, given)
+    assert "PARTIAL (interrupted)" in picture.figure.texts[0].get_text()
+
+
+def test_a_figure_without_runs_says_what_to_type_and_the_others_are_drawn(
+    books: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exhibit_command, "seconds", lambda file, scale: 600.0)
+    paths, told = draw(["fedau.fig1", "fedau.figC61"], tmp_path / "out", tmp_path / "store", scale="laptop")
+    assert [path.name for path in paths] == ["fedau_figC61.png", "fedau_figC61.csv"]
+    assert told == [
+        f"fedau.fig1 is not drawn: {tmp_path / 'store'} has no run of experiments/fedau/cutoffs.toml and 1 more file "
+        "at laptop scale; "
+        "type `fltheory figures fedau.fig1 --scale laptop --run`, which takes about 20 min on one core"
+    ]
+
+
+def test_a_figure_with_some_of_its_runs_is_drawn(
+    books: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(file: str, scale: str) -> float:
+        raise InputError("data set", "x", "fetched first (run: fltheory data fetch x)")
+
+    monkeypatch.setattr(exhibit_command, "seconds", refused)
+    made_up("experiments/fedau/cutoffs.toml", "smoke", tmp_path)
+    paths, told = draw(["fedau.fig1"], tmp_path / "out", tmp_path)
+    assert len(paths) == 2
+    (sentence,) = told
+    assert sentence.startswith("fedau.fig1 lacks runs: ")
+    assert sentence.endswith("--run` after this: data set must be fetched first (run: fltheory data fetch x); got 'x'")
+
+
+def test_outside_a_checkout_what_needs_no_run_is_there(
+    books: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    paths, told = draw(["fedau.figD22", "fedau.figC62"], Path("out"), Path("results"))
+    assert len(paths) == 2
+    assert told[0].endswith(
+        "experiments/fedau/table1-cifar10-bernoulli.toml is not here; run this in a checkout of the project"
+    )
+
+
+def test_formats(books: object, tmp_path: Path) -> None:
+    paths, _ = draw(["fedau.figC61"], tmp_path, tmp_path, formats="svg,pdf")
+    assert [path.suffix for path in paths] == [".svg", ".pdf", ".csv"]
+    again, _ = draw(["fedau.figC61"], tmp_path / "again", tmp_path, formats="svg")
+    assert paths[0].read_bytes() == again[0].read_bytes()
+    assert b"Bernoulli: takes part" in paths[0].read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        ({"names": ["fedau.figD2"]}, "did you mean fedau.fig"),
+        ({"names": ["fedua"]}, "did you mean fedau"),
+        ({"formats": "gif"}, "--format must be one of pdf, png, svg"),
+        ({"formats": ""}, "--format must be one of"),
+        ({"out": "file/x"}, "can be made"),
+    ],
+)
+def test_bad_input(books: object, tmp_path: Path, change: dict[str, object], part: str) -> None:
+    (tmp_path / "file").write_text("")
+    given = {"names": ["fedau.figC61"], "formats": "png", "out": "out", **change}
+    with pytest.raises(InputError, match=part):
+        draw(given["names"], tmp_path / str(given["out"]), tmp_path, formats=str(given["formats"]))  # type: ignore[arg-type]
+
+
+def test_two_runs_of_one_file_are_refused(tmp_path: Path) -> None:
+    """They can differ in their data alone."""
+    file = amplified_figures.INTERVAL
+    run = made_up(file, "smoke", tmp_path)
+    other = {**run.experiment, "problem": {**run.experiment["problem"], "data_hash": "1" * 64}}
+    stored.save(tmp_path, stored.files._hash(other), other, run.data())
+    with pytest.raises(InputError, match=f"a single run of {file} at smoke scale"):
+        runs_of([file], "smoke", tmp_path)
+
+
+def test_the_runs_that_come_with_the_project_are_found_without_their_data() -> None:
+    """Each by the file that the page on runs names."""
+    page = Path("docs/runs.md").read_text()
+    names = ("fedau/fashion-bernoulli", "fedau/fashion-markov", "fedau/fashion-cyclic", "amplified/fashion")
+    names += ("fedlaavg/mnist-N200-E50-D1", "fast/fmnist-alpha-0.1-beta")
+    files = [f"experiments/{name}.toml" for name in names]
+    found = runs_of(files, "laptop", Path("results"))
+    assert list(found) == files
+    for file, run in found.items():
+        table = page.partition(f"<!-- table {file}:")[2].partition("<!-- end -->")[0]
+        assert f"run `{run.key[:12]}`" in table
+    assert runs_of(files, "smoke", Path("results")) == {}
+
+
+def test_a_name_is_entered_once() -> None:
+    book: dict[str, Exhibit] = {}
+
+    @enter(book, "a", "Ours: nothing")
+    def draw(given: Given) -> None: ...
+
+    assert book["a"] == Exhibit("Ours: nothing", draw, ())
+    with pytest.raises(InputError, match="taken"):
+        enter(book, "a", "Ours: nothing else")(draw)
+
+
+def tables_of(names: list[str], store: Path, form: str = "text") -> tuple[list[str], list[str]]:
+    told: list[str] = []
+    return list(exhibit_command.tables(names, form, Setting("smoke", store, False, told.append))), told
+
+
+def test_every_table_in_every_form(books: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exhibit_command, "seconds", lambda file, scale: 1.0)
+    for form, begins in (("text", "Amplified FedAvg, Table 1"), ("markdown", "## Amplified"), ("csv", "section,row,")):
+        texts, told = tables_of(["amplified", "fedau"], tmp_path, form)
+        assert len(texts) == 6
+        assert any(text.startswith(begins) for text in texts)
+        assert [sentence.partition(" ")[0] for sentence in told] == [
+            f"fedau.tab{n}" for n in ("1", "D11", "D31", "D61")
+        ]
+    with pytest.raises(InputError, match="--format must be one of csv, markdown, text"):
+        tables_of([], tmp_path, "html")
+
+
+@pytest.mark.torch
+def test_missing_runs_are_made_on_demand(
+    books: dict[str, dict[str, dict[str, Exhibit]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch", reason="needs the training extra")
+    pytest.importorskip("sklearn", reason="needs the training extra")
+    monkeypatch.chdir(tmp_path)
+    Path("e.toml").write_text(DIGITS)
+    Path("svhn.toml").write_text(DIGITS.replace("digits", "svhn"))
+    monkeypatch.setenv("FLTHEORY_DATA", str(tmp_path / "cache"))
+    book: dict[str, Exhibit] = {}
+    books["fltheory.figures"] = {"mine": book}
+    drawn: list[Given] = []
+
+    def make(*files: str) -> Callable[[Given], Picture]:
+        @enter(book, files[0].partition(".")[0], "Ours: nothing", *files)
+        def one(given: Given) -> Picture:
+            drawn.append(given)
+            with house_style():
+                figure = new_figure(1)
+            return Picture(figure, [{"a": 1}])
+
+        return one
+
+    make("e.toml")
+    _, told = draw(["mine.e"], Path("out"), Path("s"))
+    assert "which takes about" in told[0]
+    assert drawn == []
+    paths, told = draw(["mine.e"], Path("out"), Path("s"), run=True)
+    assert len(paths) == 2
+    assert told[0].startswith("e.toml at smoke scale: about ")
+    (run,) = drawn[0].runs.values()
+    assert (run.status, run.experiment["rounds"]) == ("complete", 4)
+    assert draw(["mine.e"], Path("out"), Path("s"), run=True)[1] == []  # nothing is run twice
+
+    make("svhn.toml")
+    told = []
+    made = exhibit_command.figures([], "png", Path("out"), Setting("smoke", Path("s"), True, told.append))
+    assert [next(made), next(made)] == [Path("out/mine_e_smoke.png"), Path("out/mine_e_smoke.csv")]
+    with pytest.raises(InputError, match="1 cannot"):
+        next(made)
+    assert told == [
+        "svhn.toml cannot be run: data set must be fetched first (run: fltheory data fetch svhn); got 'svhn'"
+    ]
+
+
+def test_without_torch_runs_are_offered_but_not_made(
+    books: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the data are there: what keeps them from being run is told."""
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.chdir(tmp_path)
+    Path("e.toml").write_text(DIGITS)
+    with pytest.raises(InputError, match="torch installed"):
+        missing_runs.seconds("e.toml", "smoke")
+
+
+@pytest.mark.parametrize("file", sorted(Path("experiments").glob("*/*.toml")), ids=str)
+def test_an_experiment_without_its_data_is_its_canonical_form(file: Path) -> None:
+    """Of simulations all of it; of training what is asked for stands there, and nothing is loaded."""
+    known = read_without_data(file)
+    if known["kind"] == "simulate":
+        assert known == json.loads(read(file).canonical)
+    else:
+        assert "data_hash" not in known["problem"]
+        assert known["problem"]["name"] == "training"
+        assert all(one["label"] and one["selection"] for one in known["algorithm"])

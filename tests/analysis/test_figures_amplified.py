@@ -1,0 +1,50 @@
+"""The figures of amplified FedAvg on made-up runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from analysis.exhibits import Given
+from analysis.figures.amplified import DATA, INTERVAL, figures
+from analysis.stored_runs import runs_of
+from tests.analysis.runs import made_up
+
+FASHION = "experiments/amplified/fashion.toml"
+
+
+def test_every_method_is_shown_with_its_best_step_size(tmp_path: Path) -> None:
+    """The second of five plain step sizes, and of three amplified ones the first, as the others diverged."""
+    loss = {0: 3.0, 1: 1.0, 2: 2.0, 3: 2.5, 4: 2.6, 5: 1.5, 6: float("inf"), 7: float("nan"), 8: 4.0}
+    made_up(FASHION, "laptop", tmp_path, lambda k, seed, t: loss[k])
+    picture = figures["fig1"].make(Given("laptop", runs_of(DATA, "laptop", tmp_path)))
+    assert {r["algorithm"] for r in picture.rows} == {
+        "plain, gamma = 0.001",
+        "amplified, gamma = 0.0003",
+        "wait, minibatch",
+    }
+    (legend,) = picture.figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["amplified", "wait, minibatch", "not amplified"]
+    assert len(picture.figure.axes) == 2
+
+
+def test_both_data_sets_stand_beside_each_other(tmp_path: Path) -> None:
+    for file in DATA:
+        made_up(file, "smoke", tmp_path)
+    picture = figures["fig1"].make(Given("smoke", runs_of(DATA, "smoke", tmp_path)))
+    titles = [axes.get_title() for axes in picture.figure.axes]
+    assert titles == [*(f"{title}, each with its best γ" for title in DATA.values()), "", ""]
+    (legend,) = picture.figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "amplified", "wait, minibatch", "wait, full", "not amplified"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("scale", "cycle", "shown"), [("paper", 500, "P = 900"), ("laptop", 20, "P = 36")])
+def test_intervals(tmp_path: Path, scale: str, cycle: int, shown: str) -> None:
+    made_up(INTERVAL, scale, tmp_path, lambda k, seed, t: 0.1 * k)
+    picture = figures["fig2"].make(Given(scale, runs_of([INTERVAL], scale, tmp_path)))
+    assert picture.figure.axes[0].get_title() == f"Fashion-MNIST, a cycle of {cycle} rounds"
+    last = [r["mean"] for r in picture.rows if (r["algorithm"], r["metric"]) == (shown, "test accuracy, %")]
+    assert last == pytest.approx([50] * len(last))
