@@ -78,12 +78,13 @@ def below_one() -> Any:
     return r / (1 + r)
 
 
-def limit_of(claim: Claim, name: str, product: Any) -> Any:
-    """The number that a condition "left <= right" leaves for left * product; infinity without the condition."""
+def limit_of(claim: Claim, name: str, quantity: Any) -> Any:
+    """The largest number that a condition of this name leaves for a quantity; infinity if it bounds something else."""
     if name not in claim.conditions:
         return sympy.oo
     condition: Any = claim.conditions[name]
-    return sympy.simplify(condition.rhs * product)
+    limit = sympy.simplify(quantity * condition.gts / condition.lts)
+    return limit if limit.is_number else sympy.oo
 
 
 def weighted_sum(expression: Any, variable: Any, sums: Mapping[int, Any]) -> Any:

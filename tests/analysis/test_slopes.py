@@ -9,8 +9,8 @@ import pytest
 from sympy import Rational, Symbol, ceiling, log, sqrt
 
 from analysis.checks.amplified.rates import AT, _starts
+from analysis.checks.fedamd.alike import counted, squares, with_chance
 from analysis.checks.fedamd.moments import Quadratics
-from analysis.checks.fedamd.rates import with_chance
 from analysis.checks.fedau.rates import known_rates
 from analysis.checks.fedlaavg.rates import averaged
 from analysis.checks.points import value_of
@@ -112,16 +112,18 @@ def test_two_clients_stand_for_two_groups() -> None:
 
 @pytest.mark.parametrize(("clients", "size", "probability"), [(1, 1, 0.5), (3, 2, 0.3), (4, 3, 0.8), (4, 4, 1.0)])
 def test_four_moments_are_enough_for_clients_that_are_alike(clients: int, size: int, probability: float) -> None:
-    quadratics = Quadratics([1.0] * clients, size, 0.1, 1, 0.2)
+    quadratics = Quadratics([1.0] * clients, size, 0.1, 1, 0.2, anchor_variance=0.7)
     units = [quadratics.vector(model=1), quadratics.vector(caches=1)]
     rows = [quadratics.form(units[0]), quadratics.form(units[0] + units[1]), quadratics.form(units[1])]
     each = sum(quadratics.form(np.eye(2 + clients)[2 + client]) for client in range(clients)) / clients
-    long, short = quadratics.start(1.5)[1], np.full(4, 1.5**2)
-    one = with_chance(clients, size, probability, 0.2)
-    for _ in range(9):
+    one, long, total = with_chance(clients, size, probability, 0.2, 0.7), quadratics.start(1.5)[1], 0.0
+    short = np.array([1.0, 1.5**2, 1.5**2, 1.5**2 + 0.7 / clients, 1.5**2 + 0.7, 0.0])
+    for rounds in range(1, 10):
         square, both, cached = (row @ long for row in rows)
-        assert short == pytest.approx([square, (both - square - cached) / 2, cached, each @ long], rel=1e-12)
-        long, short = quadratics.round(probability)[1] @ long, one @ short
+        assert short[1:5] == pytest.approx([square, (both - square - cached) / 2, cached, each @ long], rel=1e-12)
+        long, short, total = quadratics.round(probability)[1] @ long, one @ short, total + square
+        found = squares([(counted(one), 1)], 1.5, clients, 0.7, rounds)
+        assert found == pytest.approx((total / rounds, rows[0] @ long), rel=1e-12)
 
 
 def test_runs_with_known_rates_are_those_of_the_library() -> None:

@@ -50,7 +50,7 @@ def _steps_admitted(claim: Claim, product: Any) -> Iterator[Fact]:
     local = claim.formulas["local_lr"]
     yield nonnegative("gamma <= 1/(12 L I P), as T >= 1", 1 / (12 * L * I * P) - local, _ranges())
     yield nonnegative("gamma eta <= 1/(L I P)", 1 / (L * I * P) - product, _ranges())
-    yield Fact("P <= T/2 is stated", limit_of(claim, "interval", 1 / T) == Rational(1, 2))
+    yield Fact("P <= T/2 is stated", limit_of(claim, "interval", P / T) == Rational(1, 2))
 
 
 def _capped(claim: Claim) -> Iterator[Fact]:
@@ -242,7 +242,7 @@ def regularised_rate(claim: Claim, depth: Depth) -> Evidence:
     same = all(claim.formulas[name] == part for name, part in amplified.cor32.formulas.items())
     steps = [
         Fact("the step sizes are those of Corollary 3.2", same),
-        Fact("P <= T/2 is stated", limit_of(claim, "interval", 1 / T) == Rational(1, 2)),
+        Fact("P <= T/2 is stated", limit_of(claim, "interval", P / T) == Rational(1, 2)),
         _smaller(claim, amplified.cor32, 0),
     ]
     numbers = _run(regularised, claim, depth, who=(1, 2, 4, 8, 16), emphasis=(1.0,))

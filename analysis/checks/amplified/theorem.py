@@ -253,9 +253,9 @@ def explicit_bound(local: Any, intervals: Any) -> Any:
 
 def _chain(claim: Claim) -> Iterator[Fact]:
     assert claim.bound is not None
-    local = limit_of(claim, "local step", L * I * P)
-    product = limit_of(claim, "product of steps", L * I * P)
-    half = limit_of(claim, "interval", 1 / T)
+    local = limit_of(claim, "local step", gamma * L * I * P)
+    product = limit_of(claim, "product of steps", gamma * eta * L * I * P)
+    half = limit_of(claim, "interval", P / T)
     yield Fact("the conditions bound gamma L I P, gamma eta L I P and P/T", sympy.oo not in (local, product, half))
     yield from _squares()
     yield nonnegative("|D|^2 drops out: gamma eta L P I <= 1", 1 - product)

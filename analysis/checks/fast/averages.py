@@ -85,8 +85,8 @@ def derived_condition(claim: Claim) -> Fact:
 
 def _chain(claim: Claim) -> Iterator[Fact]:
     assert claim.bound is not None
-    most = min(limit_of(claim, "drift", L * K), limit_of(claim, "arbitrary rounds", L * K))
-    noise = limit_of(claim, "noise", L * K / s)
+    most = min(limit_of(claim, "drift", eta * L * K), limit_of(claim, "arbitrary rounds", eta * L * K))
+    noise = limit_of(claim, "noise", eta * L * K / s)
     yield from squares()
     yield from drift(most)
     kept = Rational(1, 2) - 30 * most**2

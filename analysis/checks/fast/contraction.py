@@ -65,7 +65,7 @@ def round_at_most(clients: Any, *, biased: bool) -> Any:
 
 def largest(claim: Claim) -> Any:
     """The largest L K eta max(m, n)."""
-    return limit_of(claim, "step", L * K * Max(m, n))
+    return limit_of(claim, "step", eta * L * K * Max(m, n))
 
 
 def one_round_covered(claim: Claim, bound: Any) -> Iterator[Fact]:

@@ -37,7 +37,7 @@ MOVED = 30 * (sigma_G**2) + 5 * sigma**2 / K  # of L^2 D/h^2, besides 30 |grad F
 
 def step_of(claim: Claim) -> Any:
     """The largest L K eta."""
-    return limit_of(claim, "step", L * K)
+    return limit_of(claim, "step", eta * L * K)
 
 
 def any_schedule_needs(most: Any) -> tuple[Any, Any]:

@@ -126,7 +126,7 @@ def drift_step_by_step(claim: Claim, depth: Depth) -> Evidence:
     assert claim.bound is not None
     found = 2 * K * eta**2 * (sigma**2 + 6 * K * (sigma_G**2 + fast.drift_gradient**2))
     steps = [
-        *drift(limit_of(claim, "step", L * K), constant=2),
+        *drift(limit_of(claim, "step", eta * L * K), constant=2),
         nonnegative("the claim allows as much", claim.bound.rhs - found, {K: more_than(1)}),
     ]
     proof = chain(steps, "A recursion over the local steps, which has 2 in place of 5.")

@@ -25,12 +25,19 @@ checks = CheckBook()
 
 
 def setting(
-    curvatures: Any, local_lr: F, *, steps: int = 1, massive: bool = False, noise: Any = None, slope: Any = 0
+    curvatures: Any,
+    local_lr: F,
+    *,
+    global_lr: Any = 1,
+    steps: int = 1,
+    massive: bool = False,
+    noise: Any = None,
+    slope: Any = 0,
 ) -> Setting:
     """FedAMD on scalar quadratics from x_0 = 1, without anchor noise."""
     kind = library.fedamd_massive if massive else library.fedamd
     return Setting(
-        kind, DiagonalQuadratic(curvatures, 0, noise, slope=slope), library.Hyper(local_lr, 1, steps, None), [1]
+        kind, DiagonalQuadratic(curvatures, 0, noise, slope=slope), library.Hyper(local_lr, global_lr, steps, None), [1]
     )
 
 
@@ -109,11 +116,11 @@ def mean_kept_by_the_server(claim: Claim, depth: Depth) -> Evidence:
 def minibatch_sgd_every_second_round(claim: Claim, depth: Depth) -> Evidence:
     """The model of the library at A = M, p = 1, 0, 1, 0, ..., K = 1 against gradient steps."""
     tally = Tally()
-    for curvatures in ((1,), (1, 2), (1, -1, 3)):
-        one = setting(list(curvatures), F(1, 8))
+    for curvatures, global_lr in (((1,), 1), ((1, 2), F(1, 3)), ((1, -1, 3), 2)):
+        one = setting(list(curvatures), F(1, 8), global_lr=global_lr)
         n = len(curvatures)
         states = run(one, roles(schedule([[True] * n]), (1, 0)), 8)
-        rate = at(claim.formulas["rate"], local_lr=F(1, 8), global_lr=1)
+        rate = at(claim.formulas["rate"], local_lr=F(1, 8), global_lr=global_lr)
         x = F(1)
         for t in range(0, 8, 2):
             tally.equal(states[t].linear["x"][0], x, t=t)
@@ -219,13 +226,13 @@ def linear_terms(claim: Claim, depth: Depth) -> Evidence:
 def start_of_a_cycle(claim: Claim, depth: Depth) -> Evidence:
     """The limit cycle of the library's FedAMD, exactly."""
     tally = Tally()
-    for tau in (2, 3, 10):
+    for tau, global_lr in ((2, 1), (3, F(1, 2)), (10, 2)):
         problem = DiagonalQuadratic([1], 0, Additive(1))
-        one = Setting(library.fedamd, problem, library.Hyper(F(1, 20), 1, 1, 1), [0])
+        one = Setting(library.fedamd, problem, library.Hyper(F(1, 20), global_lr, 1, 1), [0])
         engine = Engine(one, roles(schedule([[True]]), [1] + [0] * (tau - 1)))
         square = engine.quadratic(lambda state: (state["x"] ** 2).sum(axis=-1))
         move = claim.formulas["move of a cycle"]
-        values = {"anchor_period": tau, "global_lr": 1, "local_lr": F(1, 20), "local_steps": 1}
+        values = {"anchor_period": tau, "global_lr": sympy.Rational(global_lr), "local_lr": F(1, 20), "local_steps": 1}
         claimed = (
             claim.formulas["stationary value"]
             .subs(fedamd.cycle_move, move)

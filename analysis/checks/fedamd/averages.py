@@ -85,7 +85,7 @@ def _values(depth: Depth, zeros: bool) -> list[Point]:
             values = tuple(F(int(v), 2) for v in rng.integers(-6, 7, n))
             if zeros or all(values):
                 points.append({"values": values, "choice_probability": F(int(rng.integers(1, 10)), 10)})
-    equal = [{"values": (1,) * n, "choice_probability": F(1, 2)} for n in (1, 2, 4)]
+    equal = [{"values": (v,) * n, "choice_probability": F(1, 2)} for n in (1, 2, 4) for v in (1, F(1, 10))]
     return [*points, *equal]
 
 
@@ -213,6 +213,20 @@ def coin_tree(claim: Claim, point: Point) -> Sides:
     deviation = sympy.sqrt(max(spread)) if not isinstance(max(spread), float) else max(spread) ** 0.5
     constants = {"sum_square": drift, "vectors": 3, "deviation": deviation}
     return Sides(total, right_side(claim.bound, constants), constants)
+
+
+@checks(
+    fedamd.lemB2b,
+    mutants=[put("bound", letter, letter**2) for letter in (fedamd.sum_square, fedamd.deviation)]
+    + [times("bound", F(1, 4))],
+)
+def means_alone_and_deviations_alone(claim: Claim, depth: Depth) -> Evidence:
+    """Three equal numbers without a deviation, or three signs, both small and large."""
+    points: list[Point] = [
+        {"means": (mean,) * 7, "deviations": (deviation,) * 7}
+        for size in (F(1, 50), 2) for mean, deviation in ((size, 0), (0, size))
+    ]  # fmt: skip
+    return held_at(coin_tree, claim, points, domain="means or deviations of 1/50 or 2")
 
 
 @checks(

@@ -22,7 +22,15 @@ checks = CheckBook()
 x = sympy.Symbol("x", positive=True)  # a square root of 1/T, so that orders are powers
 
 
-@checks(fedamd.cor45, mutants=[times("first: bound times sqrt(T)", 2), times("third: first term times T", 2)])
+@checks(
+    fedamd.cor45,
+    mutants=[
+        times("first: bound times sqrt(T)", 2),
+        times("third: first term times T", 2),
+        without("first setting: product of steps"),
+        without("second setting: product of steps"),
+    ],
+)
 def orders_of_the_printed_settings(claim: Claim, depth: Depth) -> Evidence:
     """(47) at the printed step sizes with L = F(x_0) - F_* = 1: its leading terms, tau being a constant."""
     f, unit = claim.formulas, {L: 1, gap: 1, fedamd.subsampled: 1}
@@ -32,10 +40,19 @@ def orders_of_the_printed_settings(claim: Claim, depth: Depth) -> Evidence:
         bound = fedamd.eq47.subs(rates, simultaneous=True).subs(unit).subs(fedamd.b, batch)
         return sympy.limit(sympy.simplify(bound.subs(T, 1 / x**2) / x), x, 0, "+")
 
+    def asked(setting: str, name: str) -> Fact:
+        limit: Any = fedamd.thm44.conditions["product of steps"]
+        stated: Any = claim.conditions.get(f"{name} setting: product of steps")
+        product = f[f"{name} local step"] * f[f"{name} global step"]
+        same = stated is not None and stated.gts == limit.gts and sympy.simplify(stated.lts - product) == 0
+        return Fact(f"{setting}: T is large enough for the step of Theorem 4.4", same)
+
     third = fedamd.eq47.subs({eta_l: f["third local step"], eta_s: f["third global step"]}, simultaneous=True)
     facts = [
         identity("b = 1", leading("first", 1) - f["first: bound times sqrt(T)"]),
         identity("b = K", leading("second", K) - f["second: bound times sqrt(T)"]),
+        asked("b = 1", "first"),
+        asked("b = K", "second"),
         identity("large b", third.subs(fedamd.subsampled, 0).subs(unit) * T - f["third: first term times T"]),
     ]
     found = chain(facts, "")
@@ -100,6 +117,8 @@ def _conditions(claim: Claim) -> list[Fact]:
 
 def _least_steps(condition: Any) -> Any:
     """What K is at least, besides 1."""
+    if condition.gts != K:
+        return sympy.nan
     (largest,) = condition.atoms(sympy.Max)
     (steps,) = set(largest.args) - {1}
     return steps

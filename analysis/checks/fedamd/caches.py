@@ -7,9 +7,9 @@ from fractions import Fraction as F
 import sympy
 
 from analysis.checks import CheckBook, Depth, mutate, times, without
-from analysis.checks.certificates import Fact, below_one, identity, limit_of, nonnegative, proved
+from analysis.checks.certificates import Fact, below_one, identity, nonnegative, proved
 from analysis.checks.certificates import at_most as no_more
-from analysis.checks.fedamd.displacement import error_factor, rhs
+from analysis.checks.fedamd.displacement import error_factor, local_limits, rhs
 from analysis.checks.fedamd.rounds import SPACE, Round, some_rounds
 from analysis.checks.fedamd.searching import INDEPENDENT
 from analysis.checks.points import held_at
@@ -132,10 +132,7 @@ def descent_at_any_global_step(claim: Claim, depth: Depth) -> Evidence:
     points = held_at(
         descent_with_the_true_error, claim, some_rounds(depth), summary="No violation on quadratics", domain="t <= 6"
     )
-    move, noise = limit_of(claim, "local step", fedamd.K * fedamd.L), sympy.oo
-    if "local step and noise" in claim.conditions:
-        whole = claim.conditions["local step and noise"].lhs
-        noise = sympy.simplify(fedamd.K * fedamd.eta_l**2 * fedamd.L_sigma**2 / whole)
+    move, noise = local_limits(claim)
     if sympy.oo in (move, noise):
         return proved([Fact("every local step is limited", False)], points, "")
     bound, half = rhs(claim), fedamd.eta * fedamd.moving / 2

@@ -11,6 +11,7 @@ from sympy import sqrt
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without
 from analysis.checks.certificates import Fact, at_most, identity, proved
 from analysis.checks.fedamd import runs
+from analysis.checks.fedamd.alike import Period, counted, held_at_corners, with_chance
 from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.runs import SPACE, Run
 from analysis.checks.fedamd.searching import INDEPENDENT, unbroken
@@ -100,6 +101,27 @@ def at_the_printed_step(claim: Claim, depth: Depth) -> Evidence:
     )  # fmt: skip
 
 
+def _largest(factor: float) -> Any:
+    def largest(at: dict[str, Any]) -> float:
+        return 1 / (1 + factor * runs.ratio(at["cohort_size"], at["n_clients"], at["anchor_probability"]))
+
+    return largest
+
+
+def _round(at: dict[str, Any], step: float, noise: float) -> Period:
+    return [(counted(with_chance(at["n_clients"], at["cohort_size"], at["anchor_probability"], step, noise)), 1)]
+
+
+EXPONENTS = [put("bound", letter, letter**2) for letter in (fedamd.A, fedamd.M, fedamd.b, K, T, eta_l)]
+
+
+@checks(fedamd.thm48, mutants=[NO_GAP, NO_NOISE, *EXPONENTS, *DROPPED, without("product of steps")])
+@rests_on(limited(2))
+def with_every_letter_small_and_large(claim: Claim, depth: Depth) -> Evidence:
+    """Equal clients, up to 1000 of them, at the largest step."""
+    return held_at_corners(claim, _largest(2), _round)
+
+
 @checks(fedamd.thm48, mutants=[NO_GAP, NO_NOISE, *DROPPED, without("product of steps")])
 @rests_on(limited(2))
 def search_over_runs(claim: Claim, depth: Depth) -> Evidence:
@@ -117,14 +139,23 @@ def at_the_step_of_the_proof(claim: Claim, depth: Depth) -> Evidence:
     )  # fmt: skip
 
 
+@checks(fedamd.thm48_proof, mutants=[NO_GAP, NO_NOISE, *EXPONENTS, *DROPPED, without("product of steps")])
+@rests_on(limited(2 * sqrt(2)))
+def every_letter_at_the_step_of_the_proof(claim: Claim, depth: Depth) -> Evidence:
+    """Equal clients, up to 1000 of them, at the step of the proof."""
+    return held_at_corners(claim, _largest(8**0.5), _round)
+
+
 # ---- the repaired theorem --------------------------------------------------------------------------------
 
 
 def step_factor(claim: Claim) -> Any:
     """chi of the condition eta L (1 + chi a) <= 1."""
-    if "product of steps" not in claim.conditions:
+    condition: Any = claim.conditions.get("product of steps")
+    if condition is None:
         return sympy.Integer(0)
-    return sympy.simplify((claim.conditions["product of steps"].lhs / (eta * fedamd.L) - 1) / spread)
+    chi = sympy.simplify((condition.lts / (condition.gts * eta * L) - 1) / spread)
+    return chi if chi.is_number else sympy.Integer(0)
 
 
 def summed_descent(claim: Claim, error: Any, gradient: Any, noisy: bool = True) -> list[Fact]:

@@ -7,7 +7,9 @@ from typing import Any
 import sympy
 from sympy import Rational
 
+from analysis.checks.certificates import limit_of
 from fltheory.ledger import Claim
+from fltheory.papers.fedamd import K, L, L_sigma, b_small, eta_l
 
 
 def rhs(claim: Claim) -> Any:
@@ -19,6 +21,12 @@ def rhs(claim: Claim) -> Any:
 def upper(number: Any) -> Any:
     """A rational number of four digits above an exact one."""
     return Rational(int(sympy.ceiling(number * 10**4)), 10**4)
+
+
+def local_limits(claim: Claim) -> tuple[Any, Any]:
+    """The largest eta_l K L and K eta_l^2 L_sigma^2/b' that the conditions admit."""
+    wandering = K * eta_l**2 * L_sigma**2 / b_small
+    return limit_of(claim, "local step", eta_l * K * L), limit_of(claim, "local step and noise", wandering)
 
 
 def displacement(move: Any, noise: Any) -> tuple[Any, Any]:

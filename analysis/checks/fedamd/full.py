@@ -10,7 +10,7 @@ import sympy
 from analysis.checks import CheckBook, Depth, mutate, put, times, without
 from analysis.checks.certificates import Fact, at_most, identity, limit_of, proved
 from analysis.checks.fedamd.cycles import Cycles
-from analysis.checks.fedamd.displacement import displacement, rhs, upper
+from analysis.checks.fedamd.displacement import displacement, local_limits, rhs, upper
 from analysis.checks.fedamd.miners import Miner, averaged
 from analysis.checks.fedamd.searching import INDEPENDENT, met, met_at, noise_of
 from analysis.checks.points import held_at, witnessed
@@ -177,12 +177,10 @@ def _cycle_argument(claim: Claim) -> list[Fact]:
     with kept = 1 - l/2 - y^2 x^2/(2 l) - u (1 + z)^2/2, first = 1 + s + (1 + 1/s)(1 + z)^2 u^2/3 and later =
     (1 + 1/s)(1 + z)^2 u/3, for any l, s > 0; summed over cycles the claim follows.
     """
-    largest = limit_of(claim, "local step", fedamd.K * fedamd.L)
-    move = limit_of(claim, "product of steps", fedamd.K * fedamd.L * tau)  # of u, with tau in place of tau - 1
-    if sympy.oo in (largest, move) or "local step and noise" not in claim.conditions:
+    largest, noise = local_limits(claim)
+    move = limit_of(claim, "product of steps", fedamd.eta * fedamd.L * tau)  # of u, with tau in place of tau - 1
+    if sympy.oo in (largest, noise, move):
         return [Fact("every step size is limited", False)]
-    noise = sympy.solve(claim.conditions["local step and noise"].lhs - fedamd.b_small, fedamd.b_small)[0]
-    noise = sympy.simplify(fedamd.K * fedamd.eta_l**2 * fedamd.L_sigma**2 / noise)
     y, w = displacement(largest, noise)
     square = (1 + upper(y * largest + w)) ** 2
     young, stretch = sympy.Rational(3, 10), sympy.Rational(3, 10)

@@ -11,7 +11,7 @@ from sympy import Rational
 
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without
 from analysis.checks.certificates import Fact, at_most, identity, nonnegative, proved
-from analysis.checks.fedamd.displacement import error_factor, rhs, upper
+from analysis.checks.fedamd.displacement import error_factor, local_limits, rhs, upper
 from analysis.checks.fedamd.miners import Miner
 from analysis.checks.fedamd.searching import met
 from analysis.checks.points import held_at
@@ -94,7 +94,7 @@ def squared_local_steps(claim: Claim, depth: Depth) -> Evidence:
         squared_steps, claim, _points((F(2, 7), F(1, 10)), depth), summary="No violation on quadratics",
         domain="K up to 12",
     )  # fmt: skip
-    move, noise = _limits(claim)
+    move, noise = local_limits(claim)
     if sympy.oo in (move, noise):
         return proved([Fact("every local step is limited", False)], points, "")
     of_bound = sympy.simplify(rhs(claim) / (eta_l**2 * K * fedamd.both_errors))
@@ -109,16 +109,6 @@ def squared_local_steps(claim: Claim, depth: Depth) -> Evidence:
         ),
     ]
     return proved(facts, points, "A miner's direction grows by at most (1 + eta_l L)^2 + eta_l^2 L_sigma^2/b' a step.")
-
-
-def _limits(claim: Claim) -> tuple[Any, Any]:
-    """The largest eta_l K L and K eta_l^2 L_sigma^2/b' that the conditions admit."""
-    step, noise = claim.conditions.get("local step"), claim.conditions.get("local step and noise")
-    if step is None or noise is None:
-        return sympy.oo, sympy.oo
-    x = sympy.Dummy("x", positive=True)
-    bend = sympy.solve(sympy.Eq(step.lhs.subs(eta_l, x / (K * L)), step.rhs), x)
-    return bend[0], sympy.simplify(K * eta_l**2 * L_sigma**2 / noise.lhs)
 
 
 @checks(
@@ -140,7 +130,7 @@ def displacement_error(claim: Claim, depth: Depth) -> Evidence:
         displacement_of_a_miner, claim, _points((F(1, 5), F(1, 20)), depth), summary="No violation on quadratics",
         domain="K up to 12",
     )  # fmt: skip
-    move, noise = _limits(claim)
+    move, noise = local_limits(claim)
     if sympy.oo in (move, noise):
         return proved([Fact("every local step is limited", False)], points, "")
     moved = sympy.Symbol("moved", nonnegative=True)

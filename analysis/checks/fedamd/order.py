@@ -19,7 +19,7 @@ from fltheory.papers.fedamd import T, miner_rounds, order_constant, tau
 checks = CheckBook()
 
 
-@checks.trial(fedamd.thm44_order, {**SPACE, "cycles": Whole(1, 10**5), "order_constant": Real(1, 10_000, log=True)})
+@checks.trial(fedamd.thm44_order, {**SPACE, "cycles": Whole(1, 10**5), "order_constant": Real(1, 1_000_000, log=True)})
 def cycles_against_a_constant(claim: Claim, point: Point) -> Sides:
     """The runs of Theorem 4.4 on quadratics, against one value of the constant that the order hides."""
     run, constants, given = run_of(point)

@@ -12,6 +12,7 @@ from sympy import Rational
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without
 from analysis.checks.certificates import Fact, at_most, chain, identity, more_than, nonnegative, proved
 from analysis.checks.fedamd import runs
+from analysis.checks.fedamd.alike import Period, alike, counted, held_at_corners
 from analysis.checks.fedamd.constant import LOCAL
 from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.moments import accumulating, after
@@ -92,6 +93,27 @@ def at_the_printed_step(claim: Claim, depth: Depth) -> Evidence:
         cycles_on_quadratics, claim, _points(depth, (2, 5) if depth == "quick" else (2, 3, 7, 20)),
         summary="No violation on quadratics", domain="1 to 3 clients, tau up to 20, up to 100 rounds",
     )  # fmt: skip
+
+
+@checks(
+    fedamd.thm46,
+    mutants=[
+        NO_GAP, *(without(name) for name in ASKED),
+        *(put("bound", letter, letter**2) for letter in (M, b, K, fedamd.T, fedamd.eta_l)),
+    ],
+)  # fmt: skip
+@rests_on(ASKED)
+def with_every_letter_small_and_large(claim: Claim, depth: Depth) -> Evidence:
+    """Equal clients, up to 1000 of them, at the largest step."""
+
+    def largest(at: dict[str, Any]) -> float:
+        return float(1 / (1 + 2 * at["n_clients"] * at["anchor_period"] / at["cohort_size"]))
+
+    def period(at: dict[str, Any], step: float, noise: float) -> Period:
+        anchors = alike(at["n_clients"], at["cohort_size"], 0.0, noise)
+        return [(anchors, 1), (counted(alike(at["n_clients"], 0, step)), at["anchor_period"] - 1)]
+
+    return held_at_corners(claim, largest, period)
 
 
 @checks(fedamd.thm46, mutants=[NO_GAP, *(without(name) for name in ASKED)])
@@ -254,6 +276,9 @@ def costs_of_the_sequential_setting(claim: Claim, depth: Depth) -> Evidence:
 def samples_and_the_period(claim: Claim, depth: Depth) -> Evidence:
     """The exact count from tau to tau + 1: it grows for b <= K b', and can fall for larger anchor batches."""
     samples = claim.formulas["samples"]
+    counted = chain([identity("the samples of Corollary 4.7", samples - fedamd.cor47.formulas["samples"])], "")
+    if counted.verdict != "proved":
+        return counted
     stated, small = Tally(), Tally()
     for case in _cases(depth):
         now, later = samples.subs(case), samples.subs({**case, tau: case[tau] + 1})

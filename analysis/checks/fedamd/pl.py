@@ -12,12 +12,13 @@ from sympy import Rational
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without, without_term
 from analysis.checks.certificates import Fact, at_most, chain, identity, nonnegative, proved
 from analysis.checks.fedamd import runs
+from analysis.checks.fedamd.alike import Period, counted, held_at_corners, with_chance
 from analysis.checks.fedamd.constant import DROPPED, LOCAL, MOVES, step_factor
 from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.moments import Quadratics, after
 from analysis.checks.fedamd.runs import SPACE, Run
 from analysis.checks.fedamd.searching import INDEPENDENT, fails_only_without, met
-from analysis.checks.points import held_at
+from analysis.checks.points import held_at, value_of
 from analysis.checks.tools import reading, rests_on
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence
@@ -91,7 +92,7 @@ def _contraction(claim: Claim, room: Any) -> list[Fact]:
     of_noise = sympy.simplify(rhs(claim).coeff(fedamd.subsampled) * fedamd.subsampled * mu / anchor_noise)
     base = sympy.simplify(rhs(claim).coeff(gap))
     kept = of_noise / fedamd.C1 - 1  # r
-    if not bool(kept > 0):
+    if not (kept.is_number and kept > 0):
         return [Fact("the noise term leaves room for the staleness", False)]
     young = fedamd.C1 * (1 + 1 / kept) / (2 * room)  # l q/(eta (1 - p^A))
     return [
@@ -118,7 +119,8 @@ def _printed_factor(claim: Claim) -> Any:
     condition = claim.conditions.get("product of steps: move")
     if condition is None:
         return Rational(1, 10**6)
-    return sympy.simplify((condition.lhs / (eta * L) - 1) * refresh * mu / L)
+    factor = sympy.simplify((condition.lts / (condition.gts * eta * L) - 1) * refresh * mu / L)
+    return factor if factor.is_number else Rational(1, 10**6)
 
 
 MUTANTS = [
@@ -143,7 +145,7 @@ def contraction_at_the_printed_step(claim: Claim, depth: Depth) -> Evidence:
 
 
 @checks(fedamd.thm411_improved, mutants=[*MUTANTS, without("product of steps"), without("curvature"), *DROPPED])
-@rests_on({**MOVES, **LOCAL})
+@rests_on({**MOVES, **LOCAL, "curvature": mu <= L})
 @reading(INDEPENDENT)
 def contraction_at_a_longer_step(claim: Claim, depth: Depth) -> Evidence:
     """gamma (1 - p^A) <= q/(2 sqrt(5)) and mu <= L, so that rho <= q/(4 sqrt(5))."""
@@ -152,7 +154,7 @@ def contraction_at_a_longer_step(claim: Claim, depth: Depth) -> Evidence:
         domain="to 100 rounds",
     )  # fmt: skip
     chi = step_factor(claim)
-    if chi == 0 or "curvature" not in claim.conditions:
+    if chi == 0:
         return proved([Fact("the global step is limited", False)], points, "")
     facts = _contraction(claim, Rational(1, 2) - 1 / (2 * chi))
     return proved(facts, points, "F - F_* and the staleness shrink together.")
@@ -165,8 +167,9 @@ def step_conditions(claim: Claim, depth: Depth) -> Evidence:
     if cache is None or move is None:
         return chain([Fact("both conditions are stated", False)], "")
     facts = [
-        identity("room for the cache", claim.formulas["room for the cache"] - 8 * moving * (cache.rhs - eta)),
-        identity("room for the move", claim.formulas["room for the move"] - (1 / eta - 1 / move.rhs) / 2),
+        Fact("both limit eta_s eta_l K", cache.lts == move.lts == eta),
+        identity("room for the cache", claim.formulas["room for the cache"] - 8 * moving * (cache.gts - eta)),
+        identity("room for the move", claim.formulas["room for the move"] - (1 / eta - 1 / move.gts) / 2),
     ]
     return chain(facts, "Both rooms are positive multiples of what the conditions leave.")
 
@@ -275,6 +278,30 @@ def scale_of_the_loss(claim: Claim, depth: Depth) -> Evidence:
         losses_of_any_scale, claim, WILD, holding, "L = 1: mu stands for mu/L, and the step lacks a factor L",
         "For losses with a large L the printed step is far beyond Theorem 4.11's and the run diverges.",
     )  # fmt: skip
+
+
+@checks(
+    fedamd.cor412,
+    mutants=[
+        times("bound", F(1, 100)), put("probability", fedamd.c, fedamd.c**2),
+        *(put("bound", letter, letter**2) for letter in (fedamd.b, fedamd.M, fedamd.sigma)),
+    ],
+)  # fmt: skip
+@reading(f"L = 1, {INDEPENDENT}")
+def every_letter_for_a_smoothness_of_1(claim: Claim, depth: Depth) -> Evidence:
+    """Equal clients of curvature 1, so that mu = L = 1."""
+    f = claim.formulas
+    product = f["local step"] * f["global step"] * fedamd.K
+
+    def largest(at: dict[str, Any]) -> float:
+        return float(value_of(product, at))
+
+    def period(at: dict[str, Any], step: float, noise: float) -> Period:
+        chance = value_of(f["probability"], at)
+        return [(counted(with_chance(at["n_clients"], at["cohort_size"], chance, step, noise)), 1)]
+
+    fixed = {"curvature": 1.0, "local": 1 / (2 * 6**0.5), "share": 1.0}
+    return held_at_corners(claim, largest, period, fixed=fixed, last=True)
 
 
 def _fits(claim: Claim, point: Point) -> bool:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction as F
 from typing import Any
 
-import numpy as np
-from scipy.stats import binom
-
 from analysis.checks import CheckBook, Depth, put, times
+from analysis.checks.fedamd.alike import Period, alike, counted, squares, with_chance
 from analysis.checks.fedamd.cycles import Cycles
 from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.miners import Miner, averaged
@@ -137,57 +135,21 @@ def slopes_with_a_period(claim: Claim, depth: Depth) -> Evidence:
 # ---- partial participation -------------------------------------------------------------------------------------------
 
 
-def alike(clients: int, anchors: int, step: float) -> Any:
-    """One round with x^2/2 at every client, as a map of E of (x^2, x g, g^2, the mean of the squared caches).
-
-    g is the mean cached gradient. So many anchors, a uniform subset, take x for their caches; x moves by -step g, with
-    step 0 if there are no miners. Clients that are alike need no more than these four, however many they are.
-    """
-    share, pairs = anchors / clients, anchors * (anchors - 1) / (clients * max(clients - 1, 1))
-    xx, xg, gg, caches = np.eye(4)
-    behind, behind_each = xx - 2 * xg + gg, xx - 2 * xg + caches  # (x - g)^2, and the mean of (x - cache)^2
-    scatter = anchors * behind_each / clients**2 + pairs * (behind - behind_each / clients)
-    return np.array([
-        xx - 2 * step * xg + step**2 * gg,
-        xg - step * gg + share * (xx - xg - step * (xg - gg)),
-        gg + 2 * share * (xg - gg) + scatter,
-        caches + share * (xx - caches),
-    ])  # fmt: skip
-
-
-def with_chance(clients: int, size: int, probability: float, step: float) -> Any:
-    """The mean over who of `size` participants is an anchor, each with this probability."""
-    chances = binom.pmf(np.arange(size + 1), size, probability)
-    maps = (alike(clients, k, step if k < size else 0.0) for k in range(size + 1))
-    return sum(chance * one for chance, one in zip(chances, maps, strict=True))
-
-
-def summed(one: Any, counts: bool) -> Any:
-    """The map with the running sum of E x^2 before the round."""
-    wide = np.eye(5)
-    wide[:4, :4], wide[4, 0] = one, counts
-    return wide
-
-
-def _partial(claim: Claim, product: Any, period: Callable[[dict[str, float], float], Sequence[tuple[Any, int]]],
-             **changed: Any) -> Run:  # fmt: skip
+def _partial(claim: Claim, product: Any, period: Callable[[dict[str, float], float], Period], **changed: Any) -> Run:
     """A of M clients a round, K = 1, no noise, warm caches: the mean of E|grad F|^2 over the rounds that count.
 
-    period   (constants, step) -> the maps of a period, each with its number of rounds
+    period   (constants, step) -> the rounds that repeat
     """
     constants = {name: float(value) for name, value in {**AT, **SINGLE, **changed}.items()}
     step = value_of(product, constants)
-    cycle, length, counted = np.eye(5), 0, 0
-    for one, rounds in period(constants, step):
-        cycle, length = np.linalg.matrix_power(one, rounds) @ cycle, length + rounds
-        counted += rounds * int(one[4, 0])
-    cycles = int(constants["rounds"]) // length
-    state = np.linalg.matrix_power(cycle, cycles) @ np.append(np.full(4, START**2), 0.0)
+    repeated = period(constants, step)
+    cycles = int(constants["rounds"]) // sum(rounds for _, rounds in repeated)
     constants |= {"local_lr": 0.1, "global_lr": step / 0.1, "noise_std": 0.0}
-    return Run(float(state[-1]) / (counted * cycles), {name: constants[name] for name in _named(claim)})
+    error, _ = squares(repeated, START, int(constants["n_clients"]), 0.0, cycles)
+    return Run(error, {name: constants[name] for name in _named(claim)})
 
 
-SINGLE: dict[str, Any] = {"cohort_size": 1, "local_steps": 1, "subsampled": 0, "rounds": 2**40}
+SINGLE: dict[str, Any] = {"cohort_size": 1, "local_steps": 1, "subsampled": 0, "rounds": 2**40, "local_lr": F(1, 10)}
 MANY = 2**20
 SOME_OF = "x^2/2 at every client, A of M in every round, K = 1, no noise, caches started by all clients"
 
@@ -203,10 +165,10 @@ def slopes_at_the_tuned_probability(claim: Claim, depth: Depth) -> Evidence:
     product = claim.conditions["product of steps"].rhs / (L * (1 + 3 * M * fedamd.c / A)) / K
     bound = rhs(claim).subs(eta_s, product / eta_l)
 
-    def period(constants: dict[str, float], step: float) -> list[tuple[Any, int]]:
+    def period(constants: dict[str, float], step: float) -> Period:
         chance = value_of(claim.formulas["probability"], constants)
         clients, size = int(constants["n_clients"]), int(constants["cohort_size"])
-        return [(summed(with_chance(clients, size, chance, step), True), 1)]
+        return [(counted(with_chance(clients, size, chance, step)), 1)]
 
     def run(**changed: Any) -> Run:
         return _partial(claim, product, period, **changed)
@@ -228,10 +190,10 @@ def slopes_of_the_sequential_form(claim: Claim, depth: Depth) -> Evidence:
     product = 1 / (K * L * (1 + 2 * M * tau / A))
     bound = rhs(claim).subs(eta_s, product / eta_l)
 
-    def period(constants: dict[str, float], step: float) -> list[tuple[Any, int]]:
+    def period(constants: dict[str, float], step: float) -> Period:
         clients, size = int(constants["n_clients"]), int(constants["cohort_size"])
         miners = int(constants["anchor_period"]) - 1
-        return [(summed(alike(clients, size, 0.0), False), 1), (summed(alike(clients, 0, step), True), miners)]
+        return [(alike(clients, size, 0.0), 1), (counted(alike(clients, 0, step)), miners)]
 
     def run(**changed: Any) -> Run:
         return _partial(claim, product, period, **changed)

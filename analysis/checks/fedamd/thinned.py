@@ -11,11 +11,12 @@ from sympy import sqrt
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without
 from analysis.checks.certificates import Fact, at_most, chain, identity, nonnegative, proved
 from analysis.checks.fedamd import runs
+from analysis.checks.fedamd.alike import Period, counted, held_at_corners, with_chance
 from analysis.checks.fedamd.constant import LOCAL
 from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.runs import SPACE, Run
 from analysis.checks.fedamd.searching import INDEPENDENT, unbroken
-from analysis.checks.points import held_at
+from analysis.checks.points import held_at, value_of
 from analysis.checks.tools import reading, rests_on
 from analysis.domains import Domain, Real
 from analysis.evidence import Evidence
@@ -88,6 +89,27 @@ def one_participant_a_round(claim: Claim, depth: Depth) -> Evidence:
     )
 
 
+@checks(
+    fedamd.cor49,
+    mutants=[
+        NO_GAP, *DROPPED, put("probability", c, c**2),
+        *(put("bound", letter, letter**2) for letter in (M, fedamd.b, fedamd.K, fedamd.T, fedamd.eta_l)),
+    ],
+)  # fmt: skip
+@rests_on(ASKED)
+def with_every_letter_small_and_large(claim: Claim, depth: Depth) -> Evidence:
+    """Equal clients, up to 1000 of them, at the largest step."""
+
+    def largest(at: dict[str, Any]) -> float:
+        return float(1 / (1 + 3 * at["n_clients"] * at["thinning"] / at["cohort_size"]))
+
+    def period(at: dict[str, Any], step: float, noise: float) -> Period:
+        chance = value_of(claim.formulas["probability"], at)
+        return [(counted(with_chance(at["n_clients"], at["cohort_size"], chance, step, noise)), 1)]
+
+    return held_at_corners(claim, largest, period)
+
+
 @checks(fedamd.cor49, mutants=[NO_GAP, *DROPPED])
 @rests_on(ASKED)
 def search_with_few_anchors(claim: Claim, depth: Depth) -> Evidence:
@@ -127,7 +149,7 @@ def covered_by_the_repaired_theorem(claim: Claim, depth: Depth) -> Evidence:
     theirs = claim.conditions.get("product of steps")
     if theirs is None:
         return proved([Fact("the global step is limited", False)], points, "")
-    allowed = sympy.simplify((theirs.lhs / (eta * fedamd.L) - 1) * A / (M * c))
+    allowed = sympy.simplify((theirs.lts / (theirs.gts * eta * fedamd.L) - 1) * A / (M * c))
     n = sympy.Symbol("n", nonnegative=True)  # A = 1 + n
     power = (c * claim.formulas["probability"]) ** A
     of_gap = 4 * gap / (eta * fedamd.T * (1 - power / c**A))

@@ -21,6 +21,7 @@ from fltheory.papers.fedau import I, L, N, reweighted_heterogeneity, sigma, weig
 from fltheory.symbols import global_lr, heterogeneity, local_lr, weight_square
 
 checks = CheckBook()
+LOCAL, BOTH = local_lr * L * I, local_lr * global_lr * L * I  # what the conditions limit
 
 _ROUND: dict[str, Domain] = {
     "smoothness": Real("1/4", 4, log=True),
@@ -130,7 +131,7 @@ def _at_points(trial: Trial, claim: Claim) -> Evidence:
 def _one_round(claim: Claim, divergence: Any) -> list[Fact]:
     """(B.3.6) to (B.3.10), divided by gamma eta I; H bounds E|grad F_n(y)|^2, D the drift."""
     assert claim.bound is not None
-    local, product = limit_of(claim, "local step", L * I), limit_of(claim, "product of steps", L * I)
+    local, product = limit_of(claim, "local step", LOCAL), limit_of(claim, "product of steps", BOTH)
     if not (local.is_finite and product.is_finite):
         return [Fact("both step sizes are limited", False)]
     drift, gradient = (
@@ -155,7 +156,7 @@ def _one_round(claim: Claim, divergence: Any) -> list[Fact]:
         identity("polarisation of <x, y>", ((x + y) ** 2 - x**2 - y**2) / 2 - x * y),
         identity("(x + y)^2 <= 2 x^2 + 2 y^2, by a square", 2 * x**2 + 2 * y**2 - (x + y) ** 2 - (x - y) ** 2),
         identity("squared gradients sum to -1/4", u * (Rational(1, 4) + Rational(1, 2) - 1) + u / 4),
-        Fact("the step that Lemma B.3.2 asks for", bool(local <= limit_of(fedau.lemB32, "local step", L * I))),
+        Fact("the step that Lemma B.3.2 asks for", bool(local <= limit_of(fedau.lemB32, "local step", LOCAL))),
         Fact("|sum phi_n sum_i grad F_n|^2 has no positive factor", bool(2 * product <= Rational(1, 2))),
         nonnegative("the bound contains what this gives for all admitted steps", room),
     ]

@@ -33,6 +33,7 @@ from fltheory.papers.fedau import (
 from fltheory.symbols import local_lr
 
 checks = CheckBook()
+LOCAL = local_lr * L * I
 
 
 def _distinct(residual: Any) -> Any:
@@ -193,7 +194,7 @@ def _recursion(claim: Claim) -> list[Fact]:
                  a**2 / m + m * c**2 + 2 * a * c - (a + m * c) ** 2 / m),
         identity("|u + v + w|^2 <= 3 (u^2 + v^2 + w^2), by three squares",
                  3 * (u**2 + v**2 + w**2) - (u + v + w) ** 2 - (u - v) ** 2 - (v - w) ** 2 - (u - w) ** 2),
-        Fact("6 I gamma^2 L^2 <= 1/(5I)", bool(6 * limit_of(claim, "local step", L * I) ** 2 <= Rational(1, 5))),
+        Fact("6 I gamma^2 L^2 <= 1/(5I)", bool(6 * limit_of(claim, "local step", LOCAL) ** 2 <= Rational(1, 5))),
         nonnegative("1/(2I-1) + 1/(5I) <= 1/(I - 1/2)", 2 / (2 * steps - 1) - 1 / (2 * steps - 1) - 1 / (5 * steps)),
         identity("1 + r + ... + r^n = (r^(n+1) - 1)/(r - 1), by induction",
                  (r ** (n + 1) - 1) / (r - 1) - (r**n - 1) / (r - 1) - r**n),
@@ -271,7 +272,7 @@ def three_squares_and_the_drift(claim: Claim, depth: Depth) -> Evidence:
         identity("|u + v + w|^2 <= 3 (u^2 + v^2 + w^2), by three squares",
                  3 * (u**2 + v**2 + w**2) - (u + v + w) ** 2 - (u - v) ** 2 - (v - w) ** 2 - (u - w) ** 2),
         Fact("the step that Lemma B.3.2 asks for",
-             bool(limit_of(claim, "local step", L * I) <= limit_of(fedau.lemB32, "local step", L * I))),
+             bool(limit_of(claim, "local step", LOCAL) <= limit_of(fedau.lemB32, "local step", LOCAL))),
         nonnegative("the bound contains what this gives", claim.bound.rhs - sum_of_three),
     ]  # fmt: skip
     return proved(facts, _at_points(gradient_of_one_client, claim), "Smoothness, divergence and gradient.")

@@ -81,8 +81,9 @@ def _facts(claim: Claim) -> list[Fact]:
     bracket = lemma.coeff(reweighted_gradient, 2)
     condition = claim.conditions["large T"]
     rest = lemma.subs(reweighted_gradient, 0).subs(reweighted_heterogeneity, 2 * heterogeneity)
-    limits = [limit_of(claim, name, L * I) for name in ("local step", "product of steps")]
-    allowed = [limit_of(fedau.lemB33, name, L * I) for name in ("local step", "product of steps")]
+    steps = {"local step": local_lr * L * I, "product of steps": local_lr * global_lr * L * I}
+    limits = [limit_of(claim, name, step) for name, step in steps.items()]
+    allowed = [limit_of(fedau.lemB33, name, step) for name, step in steps.items()]
     return [
         Fact("the conditions of Lemma B.3.3", all(bool(a <= b) for a, b in zip(limits, allowed, strict=True))),
         Fact("large T leaves 1/8 of the 1/4", sympy.expand(condition.lhs - bracket) == 0

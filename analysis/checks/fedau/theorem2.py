@@ -34,6 +34,7 @@ from fltheory.papers.fedau import (
 from fltheory.symbols import global_lr, initial_gap, local_lr, weight_square
 
 checks = CheckBook()
+LOCAL, BOTH = local_lr * L * I, local_lr * global_lr * L * I  # what the conditions limit
 
 
 def _run(claim: Claim, point: Point) -> Sides:
@@ -148,8 +149,8 @@ def _summed(claim: Claim, gradient_bound: Any, allowed_error: Any) -> list[Fact]
     """Lemma B.5.1 summed over the rounds and divided by gamma eta I times what is left of the factor 1/4."""
     assert claim.bound is not None
     assert fedau.lemB51.bound is not None
-    local, product = limit_of(claim, "local step", L * I), limit_of(claim, "product of steps", L * I)
-    with_Q = limit_of(claim, "product of steps and Q", L * I * weight_square / N)
+    local, product = limit_of(claim, "local step", LOCAL), limit_of(claim, "product of steps", BOTH)
+    with_Q = limit_of(claim, "product of steps and Q", BOTH * weight_square / N)
     if not all(limit.is_finite for limit in (local, product, with_Q, allowed_error)):
         return [Fact("steps and weight errors are limited", False)]
     both = local_lr * global_lr
@@ -164,8 +165,8 @@ def _summed(claim: Claim, gradient_bound: Any, allowed_error: Any) -> list[Fact]
     rest = initial_gap / (both * I * T) + lemma.subs(reweighted_gradient, 0)
     rest = rest + Rational(81, 16) * mean_weight_error * gradient_bound**2
     return [
-        Fact("the conditions of Lemma B.5.1", bool(local <= limit_of(fedau.lemB51, "local step", L * I))
-             and bool(product <= limit_of(fedau.lemB51, "product of steps", L * I))),
+        Fact("the conditions of Lemma B.5.1", bool(local <= limit_of(fedau.lemB51, "local step", LOCAL))
+             and bool(product <= limit_of(fedau.lemB51, "product of steps", BOTH))),
         Fact("the bracket of Lemma B.5.1", sympy.expand(bracket - expected) == 0),
         Fact(f"the steps leave at least {left} of its 1/4", bool(left > 0)),
         nonnegative("the bound contains the telescoped sum divided by that", claim.bound.rhs - rest / left),
@@ -195,4 +196,8 @@ def weighted_fedavg_with_a_bounded_gradient(claim: Claim, depth: Depth) -> Evide
 def weighted_fedavg_with_nearly_optimal_weights(claim: Claim, depth: Depth) -> Evidence:
     """(B.5.4) and (B.5.5): a weight error of at most 1/81 takes another sixteenth."""
     points = _at_points(runs_with_nearly_optimal_weights, claim, depth)
-    return proved(_summed(claim, 0, limit_of(claim, "nearly optimal weights", 1)), points, "Lemma B.5.1 summed.")
+    return proved(
+        _summed(claim, 0, limit_of(claim, "nearly optimal weights", fedau.largest_weight_error)),
+        points,
+        "Lemma B.5.1 summed.",
+    )

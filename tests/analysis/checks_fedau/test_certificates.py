@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 import sympy
 
+from analysis.checks import put
 from analysis.checks.certificates import Fact, identity, limit_of, nonnegative, proved
 from analysis.evidence import Evidence
 from fltheory.papers import fedau
 from fltheory.papers.fedau import I, L
+from fltheory.symbols import local_lr
 
 a, b = sympy.symbols("a b", positive=True)
 
@@ -29,8 +31,14 @@ def test_identities() -> None:
 
 
 def test_the_number_that_a_condition_leaves() -> None:
-    assert limit_of(fedau.thm2, "local step", L * I) == 1 / (4 * sympy.sqrt(15))
-    assert limit_of(fedau.thm2, "no such condition", L * I) == sympy.oo
+    step = local_lr * L * I
+    assert limit_of(fedau.thm2, "local step", step) == 1 / (4 * sympy.sqrt(15))
+    assert limit_of(fedau.thm2, "no such condition", step) == sympy.oo
+
+
+def test_a_condition_on_something_else_leaves_no_number() -> None:
+    wrong = put("local step", local_lr, local_lr**2).apply(fedau.thm2)
+    assert limit_of(wrong, "local step", local_lr * L * I) == sympy.oo
 
 
 def test_a_proof_needs_every_fact_and_no_violation() -> None:
