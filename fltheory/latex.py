@@ -41,7 +41,7 @@ _NAMES = {name: f"\\{name} " for name in _GREEK} | {
     "grad": r"\nabla ",
     "Pr": r"\Pr",
     "calF": r"\mathcal{F}",
-    "That": r"\hat{T}",
+    "T_min": r"T_{\min}",
     "vhat": r"\hat{v}",
     "Psi": r"\Psi ",
     "log": r"\log ",

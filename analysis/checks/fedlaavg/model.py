@@ -191,7 +191,7 @@ class Terms:
 
 def terms(clients: Clients, paths: Sequence[Trace], t: int, step: Any, *, zero: bool = False) -> Terms:
     """The terms at iteration t. What refers to x^(-1) is read at x^0, or, if `zero`, as a gradient that is 0."""
-    size, weight, share = len(clients), Fraction(1, len(paths)), Fraction(1, len(clients))
+    size, weight = len(clients), Fraction(1, len(paths))
     sums = [0] * 10
     for path in paths:
         used, gradients, points = path.used[t - 1], path.gradients[t - 1], path.points[t - 1]
@@ -199,8 +199,8 @@ def terms(clients: Clients, paths: Sequence[Trace], t: int, step: Any, *, zero: 
         stale = [clients.slope(i, p) if p is not None else missing[i] for i, p in enumerate(points)]
         oldest = min(used)
         now = clients.gradient(path.x[t - 1])
-        old = clients.gradient(path.x[oldest - 1]) if oldest else sum(missing) * share
-        mean, latest = sum(stale) * share, sum(gradients) * share
+        old = clients.gradient(path.x[oldest - 1]) if oldest else _mean(missing)
+        mean, latest = _mean(stale), _mean(gradients)
         change = clients.objective(path.x[t]) - clients.objective(path.x[t - 1])
         row = (
             (step * latest) ** 2, -step * (now - old) * (latest - mean), -step * (now - old) * mean, old * latest,
@@ -208,6 +208,10 @@ def terms(clients: Clients, paths: Sequence[Trace], t: int, step: Any, *, zero: 
         )  # fmt: skip
         sums = [total + value for total, value in zip(sums, row, strict=True)]
     return Terms(*(_times(weight, total) for total in sums))
+
+
+def _mean(values: Sequence[Any]) -> Any:
+    return sum(values, Fraction(0)) / len(values)  # integers alone would become a float
 
 
 def _times(weight: Fraction, total: Any) -> Any:
