@@ -10,6 +10,7 @@ import numpy.typing as npt
 from array_api_compat import is_numpy_array, to_device
 
 from sims.algorithms.protocol import Algorithm, Cohort, Work
+from sims.arrays import Array, marked
 from sims.problems.base import Problem
 
 IntArray = npt.NDArray[np.int64]
@@ -17,9 +18,6 @@ IntArray = npt.NDArray[np.int64]
 
 class Costs:
     """Counts for R replicates of N clients, (R, N) each.
-
-    Where clients have roles, only what is used of them counts. With an extra gradient and steps to do, those of
-    role 1 do the one and the others the other (FedAMD, FedPAGE); with steps alone only role 1 does them (BVR-L-SGD).
 
     participations   rounds in which the client took part
     stochastic       stochastic gradients that it computed; a step of a recursive estimate takes two
@@ -35,12 +33,10 @@ class Costs:
         self.participations += participated
         steps = work.steps * (1 if work.direction is None else 2)
         times = 0 if work.gradient_at is None else 1 if work.gradient_since is None else 2
-        gradient = participated
-        if cohort.role is not None and steps:
-            marked = _with_role_1(cohort, participated)
-            gradient, participated = (marked, participated & ~marked) if times else (marked, marked)
-        self.stochastic += steps * participated + times * (work.batch or 0) * gradient
-        self.exact += (times if work.batch is None else 0) * gradient
+        self.stochastic += steps * _who(work.steps_by, cohort, participated)
+        asked = _who(work.gradient_by, cohort, participated)
+        self.stochastic += times * (work.batch or 0) * asked
+        self.exact += (times if work.batch is None else 0) * asked
 
     def samples(self, problem: Problem) -> IntArray:
         """Gradients of single samples, (R,); a stochastic gradient is one where the problem has no data."""
@@ -62,12 +58,9 @@ class Costs:
         )
 
 
-def _with_role_1(cohort: Cohort, participated: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    clients, role, valid = (_numpy(array) for array in (cohort.clients, cohort.role, cohort.valid))
-    marked = np.zeros_like(participated)
-    rows, slots = np.nonzero(valid & (role == 1))
-    marked[rows, clients[rows, slots]] = True
-    return marked
+def _who(slots: Array | None, cohort: Cohort, participated: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Which clients (R, N) stand in these slots; all who take part if there is no choice."""
+    return participated if slots is None else _numpy(marked(cohort.clients, slots, cohort.n_clients))
 
 
 def _numpy(array: Any) -> npt.NDArray[Any]:

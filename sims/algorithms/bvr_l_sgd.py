@@ -53,7 +53,8 @@ def work(state: State, cohort: Cohort, hyper: Hyper) -> Work:
     x, reported, direction = (state.linear[name] for name in ("x", "reported", "direction"))
     moves, first = _phase(state)
     if moves:
-        return Work(x, hyper.local_steps, hyper.local_lr, direction=direction)
+        picked, _ = split(cohort)
+        return Work(x, hyper.local_steps, hyper.local_lr, direction=direction, steps_by=picked)
     if first:
         return Work(x, 0, hyper.local_lr, gradient_at=x, batch=hyper.batch)
     return Work(x, 0, hyper.local_lr, gradient_at=x, gradient_since=reported, batch=hyper.local_steps)

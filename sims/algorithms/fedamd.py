@@ -2,8 +2,7 @@
 
 Miners start along g, the mean of the cached gradients of ALL clients as it stood before this round's anchors renew
 theirs, and follow a recursive (SARAH) estimate from there: their first step is along g alone. Who is an anchor is
-drawn outside (`roles`) and arrives as the cohort's role. Every participant computes both, and `apply` takes what
-its role sends.
+drawn outside (`roles`) and arrives as the cohort's role.
 
 Caches start cold, at zero. The paper's start is warm: one round of all clients, all anchors, before the first. It
 leaves the model where it is and fills every cache with a gradient at x0 (`warm` of `sims.rounds.Setup`).
@@ -75,7 +74,7 @@ def init(hyper: Hyper, x0: Array, n_clients: int) -> State:
 
 def work(state: State, cohort: Cohort, hyper: Hyper) -> Work:
     x, caches = state.linear["x"], state.linear["caches"]
-    return _work(state, beside(array_namespace(caches).sum(caches, axis=-2), x) / cohort.n_clients, hyper)
+    return _work(state, cohort, beside(array_namespace(caches).sum(caches, axis=-2), x) / cohort.n_clients, hyper)
 
 
 def apply(state: State, cohort: Cohort, local: Local, hyper: Hyper) -> State:
@@ -87,7 +86,7 @@ def init_massive(hyper: Hyper, x0: Array, n_clients: int) -> State:
 
 
 def work_massive(state: State, cohort: Cohort, hyper: Hyper) -> Work:
-    return _work(state, state.linear["direction"], hyper)
+    return _work(state, cohort, state.linear["direction"], hyper)
 
 
 def apply_massive(state: State, cohort: Cohort, local: Local, hyper: Hyper) -> State:
@@ -97,9 +96,19 @@ def apply_massive(state: State, cohort: Cohort, local: Local, hyper: Hyper) -> S
     return State({**_moved(state, cohort, local, hyper), "direction": direction})
 
 
-def _work(state: State, direction: Array, hyper: Hyper) -> Work:
+def _work(state: State, cohort: Cohort, direction: Array, hyper: Hyper) -> Work:
+    anchor, miner = split(cohort)
     x = state.linear["x"]
-    return Work(x, hyper.local_steps, hyper.local_lr, direction=direction, gradient_at=x, batch=hyper.batch)
+    return Work(
+        x,
+        hyper.local_steps,
+        hyper.local_lr,
+        direction=direction,
+        gradient_at=x,
+        batch=hyper.batch,
+        steps_by=miner,
+        gradient_by=anchor,
+    )
 
 
 def _moved(state: State, cohort: Cohort, local: Local, hyper: Hyper) -> dict[str, Array]:

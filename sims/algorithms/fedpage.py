@@ -48,6 +48,7 @@ def init(hyper: Hyper, x0: Array, n_clients: int) -> State:
 
 
 def work(state: State, cohort: Cohort, hyper: Hyper) -> Work:
+    full, partial = split(cohort)
     x, previous, direction = (state.linear[name] for name in ("x", "previous", "direction"))
     return Work(
         x,
@@ -57,6 +58,8 @@ def work(state: State, cohort: Cohort, hyper: Hyper) -> Work:
         previous=previous,
         gradient_at=x,
         batch=hyper.batch,
+        steps_by=partial,
+        gradient_by=full,
     )
 
 

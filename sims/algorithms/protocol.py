@@ -58,6 +58,8 @@ class Work:
     gradient_at   also return one stochastic gradient at this point, (..., d)
     gradient_since  (..., d): less the gradient at this point, on the same samples
     batch         samples averaged in that gradient (a step uses one); None for all there are: the exact gradient
+    steps_by      bool (..., S): who makes the steps; without it, everybody
+    gradient_by   bool (..., S): who returns that gradient; without it, everybody
     """
 
     start: Array
@@ -70,11 +72,16 @@ class Work:
     gradient_at: Array | None = None
     gradient_since: Array | None = None
     batch: int | None = 1
+    steps_by: Array | None = None
+    gradient_by: Array | None = None
 
 
 @dataclass(frozen=True)
 class Local:
-    """What the clients return: delta = last local iterate - start, and the gradient asked for; (..., S, d) each."""
+    """What the clients return: delta = last local iterate - start, and the gradient asked for; (..., S, d) each.
+
+    Rows of clients who were not to compute it mean nothing.
+    """
 
     delta: Array
     gradient: Array | None = None

@@ -121,6 +121,20 @@ def test_the_way_of_plain_steps_and_groups_change_nothing(extra):
             torch.testing.assert_close(found.gradient, expected.gradient, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("engine", ["layered", "sequential", "vmap"])
+@pytest.mark.parametrize("at_once", [None, 1, 2])
+def test_divided_work_comes_out_as_if_all_did_all_of_it(engine, at_once):
+    one = task(engine=engine)
+    one.slots_at_once = at_once
+    stepping = torch.arange(N)[None] % 3 == 1
+    for extra in ({}, {"direction": one.start[None] + 1}):
+        whole = updates(one, gradient_at=one.start[None], batch=2, **extra)
+        asked = {"gradient_at": one.start[None], "steps_by": stepping, "gradient_by": ~stepping}
+        found = updates(one, batch=2, **asked, **extra)
+        torch.testing.assert_close(found.delta[stepping], whole.delta[stepping], rtol=1e-10, atol=1e-12)
+        torch.testing.assert_close(found.gradient[~stepping], whole.gradient[~stepping], rtol=1e-10, atol=1e-12)
+
+
 def test_dropout_masks_are_drawn_from_the_stream_of_the_run():
     one = task("dropout")
     torch.manual_seed(0)
