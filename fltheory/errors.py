@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import operator
 import os
+import re
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -31,8 +33,23 @@ def _restored(kind: type[InputError], arguments: tuple[Any, ...], state: dict[st
 
 
 def _shown(value: object) -> str:
-    text = np.array2string(value, threshold=6) if isinstance(value, np.ndarray) else repr(value)
+    """A value in one line. A whole Fraction by itself keeps its type, for the type may be what is wrong with it."""
+    whole = isinstance(value, Fraction) and value.denominator == 1
+    text = re.sub(r"\s*\n\s*", " ", repr(value) if whole else _plain(value))
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _plain(value: object) -> str:
+    """`repr`, but with the numbers of numpy and Fractions as one writes them, also inside arrays and lists."""
+    if isinstance(value, np.ndarray):
+        return np.array2string(value, threshold=6, formatter={"object": _plain})
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, np.number):
+        return repr(value.item())
+    if type(value) is list:
+        return f"[{', '.join(map(_plain, value))}]"
+    return repr(value)
 
 
 def one_of(name: str, known: Iterable[str]) -> str:

@@ -39,6 +39,22 @@ def test_what_is_no_count(value: Any) -> None:
             cutoff("cutoff", value)
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (np.array([[Fraction(1), Fraction(0)], [Fraction(0), Fraction(-1, 2)]]), "[[1 0] [0 -1/2]]"),
+        (np.array([[0.5, 1.0], [2.0, -1.0]]), "[[ 0.5  1. ] [ 2.  -1. ]]"),
+        ([np.float64(0.5), [Fraction(1, 3), 2]], "[0.5, [1/3, 2]]"),
+        (np.float64(0.5), "0.5"),
+        (Fraction(1, 3), "1/3"),
+        (Fraction(3), "Fraction(3, 1)"),  # where 3 itself would have done
+        ("two\nlines", r"'two\nlines'"),
+    ],
+)
+def test_values_are_shown_as_plain_numbers_in_one_line(value: Any, shown: str) -> None:
+    assert str(InputError("x", value, "good")) == f"x must be good; got {shown}"
+
+
 def test_what_passes() -> None:
     assert count("rounds", np.int64(3)) == 3
     assert type(count("rounds", np.int64(3))) is int

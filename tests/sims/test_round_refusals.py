@@ -276,7 +276,7 @@ def test_an_exact_start_stays_exact():
         ),
         (
             lambda x: exact(scaffold.Hyper(Fraction(1, 9)), x.astype(float)),
-            "local_lr must be a float or an int, as the model is in floats; got Fraction",
+            "local_lr must be a float or an int, as the model is in floats; got 1/9$",
         ),
     ],
 )
