@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from fltheory.errors import InputError
 from sims.arrays import Array, array_namespace
 from sims.problems.rational import Number, number
@@ -41,12 +43,12 @@ class Shape:
 class Sigmoid(Shape):
     """A convex function whose slope rises from -bound to bound.
 
-    tail            distance r -> a bound on phi'' beyond r that decreases to 0
-    third, fourth   sup |phi'''|, sup |phi''''|
+    tail, third   distance r -> bounds on phi'' and, elementwise, on |phi'''| beyond r that decrease to 0
+    fourth        sup |phi''''|
     """
 
     tail: Callable[[float], float] = math.exp
-    third: float = math.inf
+    third: Callable[[Array], Array] = np.exp
     fourth: float = math.inf
 
 
@@ -68,7 +70,8 @@ def log_cosh_shape() -> Sigmoid:
         smoothness=Fraction(1),
         bound=Fraction(1),
         tail=lambda r: 4 * math.exp(-2 * r),  # phi'' = sech^2
-        third=4 / math.sqrt(27),  # phi''' = -2 tanh sech^2, largest where tanh^2 = 1/3
+        # phi''' = -2 tanh sech^2, largest where tanh^2 = 1/3
+        third=lambda r: np.minimum(4 / math.sqrt(27), 8 * np.exp(-2 * r)),
         fourth=2,  # at 0
     )
 
@@ -93,7 +96,8 @@ def pseudo_huber_shape(width: Any = 1) -> Sigmoid:
         smoothness=Fraction(1),
         bound=width,
         tail=lambda r: (1 + (r / scale) ** 2) ** -1.5,
-        third=48 / (25 * math.sqrt(5) * scale),  # phi''' = -3 u (1 + u^2)^(-5/2) / width, largest at u = 1/2
+        # phi''' = -3 u (1 + u^2)^(-5/2) / width for z = u width, largest at u = 1/2
+        third=lambda r: np.minimum(48 / (25 * math.sqrt(5)), 3 / (1 + (r / scale) ** 2) ** 2) / scale,
         fourth=3 / scale**2,  # at 0
     )
 

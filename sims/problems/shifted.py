@@ -87,24 +87,36 @@ class Shifted(Analytic):
         # Farther than `reach` from all centres slopes differ by less than (high - low) * tail.
         while (high - low) * shape.tail(reach) >= seen + rounding:
             reach *= 2
-        bend = min(2 * shape.third, (high - low) * shape.fourth)
-        return largest(gap, low - reach, high + reach, bend, rounding)
+
+        def bend(left: Array, right: Array) -> Array:
+            apart = np.maximum(np.maximum(left[:, None] - centres, centres - right[:, None]), 0)
+            own = np.maximum(np.maximum(left - centre, centre - right), 0)
+            return np.minimum(shape.third(own) + shape.third(apart).mean(axis=1), (high - low) * shape.fourth)
+
+        # The slopes alone keep what intervals between neighbouring floats add within reason.
+        return min(
+            largest(gap, low - reach, high + reach, bend, rounding), 2 * float(shape.bound) * (1 - 1 / len(centres))
+        )
 
 
-def largest(size: Callable[[Array], Array], low: float, high: float, bend: float, rounding: float) -> float:
+def largest(
+    size: Callable[[Array], Array], low: float, high: float, bend: Callable[[Array, Array], Array], rounding: float
+) -> float:
     """max of |g| over [low, high] from above, to a relative 1e-12 or an absolute `rounding`.
 
-    `size` is |g|, elementwise, and |g''| <= bend: branch and bound, since on an interval of width w, |g| exceeds
-    the larger of its values at the ends by at most bend w^2 / 8.
+    `size` is |g|, elementwise, and |g''| <= bend(left, right) on the intervals from left to right: branch and bound,
+    since on an interval of width w, |g| exceeds the larger of its values at the ends by at most bend w^2 / 8. Plateaus
+    cost nothing where `bend` is small on them. Intervals between neighbouring floats add their bounds to the maximum.
     """
-    ends = np.linspace(low, high, 257)
+    ends = np.linspace(low, high, 33)
     left, right, best = ends[:-1], ends[1:], 0.0
     while left.size:
         at_ends = np.maximum(size(left), size(right))
-        best = max(best, at_ends.max())
-        undecided = at_ends + bend * (right - left) ** 2 / 8 > best * (1 + 1e-12) + rounding
-        left, right = left[undecided], right[undecided]
-        middle = (left + right) / 2
+        bound, middle = at_ends + bend(left, right) * (right - left) ** 2 / 8, (left + right) / 2
+        divisible = (left < middle) & (middle < right)
+        best = max(best, at_ends.max(), bound[~divisible].max(initial=0))
+        undecided = divisible & (bound > best * (1 + 1e-12) + rounding)
+        left, middle, right = left[undecided], middle[undecided], right[undecided]
         left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
     return float(best * (1 + 1e-12) + rounding)
 

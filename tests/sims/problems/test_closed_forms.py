@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -12,7 +13,7 @@ import sympy
 from mpmath import iv, mp
 
 from fltheory.errors import InputError
-from sims.arrays import as_exact
+from sims.arrays import Array, as_exact
 from sims.problems import make, problems
 from sims.problems.least_squares import LeastSquares
 from sims.problems.logistic import Logistic
@@ -126,12 +127,47 @@ def test_unbalanced_log_cosh() -> None:
     assert log_cosh([1, 1, 1, -1]).constants.minimiser[0] == pytest.approx(0.6785, abs=5e-5)
 
 
+@pytest.mark.parametrize("apart", [40, 100, 1000, 1e6, 1e15])
+def test_heterogeneity_of_centres_far_apart_costs_no_more(apart: float) -> None:
+    """The gaps have plateaus, as long as the centres are apart: half of tanh(x) - tanh(x - apart), largest between."""
+    evaluated = 0
+    problem = log_cosh([0, apart])
+    slope = problem.shape.slope
+
+    def counted(z: Array) -> Array:
+        nonlocal evaluated
+        evaluated += z.size
+        return slope(z)
+
+    problem.shape = replace(problem.shape, slope=counted)
+    assert math.tanh(apart / 2) <= problem.constants.heterogeneity <= math.tanh(apart / 2) * (1 + 3e-12)
+    assert evaluated < 20_000
+
+
+def test_heterogeneity_where_floats_are_coarser_than_the_shape() -> None:
+    assert pseudo_huber([0, 1e15], width="1/1000").constants.heterogeneity == pytest.approx(1e-3, rel=3e-12)
+
+
+@pytest.mark.parametrize("apart", [40, 1e4])
+def test_heterogeneity_of_pseudo_hubers_far_apart(apart: float) -> None:
+    exact = apart / 2 / math.sqrt(1 + apart**2 / 4)
+    assert exact <= pseudo_huber([0, apart]).constants.heterogeneity <= exact * (1 + 3e-12)
+
+
+@pytest.mark.parametrize("apart", [60, 1e6])
+def test_heterogeneity_of_plateaus_of_several_heights(apart: float) -> None:
+    """Slopes are 1, 1, -1, -1 in the middle, of mean 0, and 1, 1, 1, -1 right of it, where the last is 3 / 2 away."""
+    assert log_cosh([0, 0, apart, 2 * apart]).constants.heterogeneity == pytest.approx(1.5, rel=3e-12)
+    rows = [[0, 0], [0, 1], [apart, 0], [2 * apart, 1]]
+    assert log_cosh(rows).constants.heterogeneity > 1.5
+
+
 def test_nearly_equal_centres_end() -> None:
     assert log_cosh([1.0, 1.0 + 1e-15]).constants.heterogeneity < 3e-15
 
 
 def test_largest_value_of_a_known_function() -> None:
-    found = largest(lambda x: np.abs(np.sin(3 * x) * x), 0, 2, bend=24, rounding=0)
+    found = largest(lambda x: np.abs(np.sin(3 * x) * x), 0, 2, bend=lambda left, right: 24 + 0 * left, rounding=0)
     mp.dps = 30
     exact = float(abs(mp.sin(3 * (at := mp.findroot(lambda x: mp.sin(3 * x) + 3 * x * mp.cos(3 * x), 1.7))) * at))
     assert exact <= found <= exact * (1 + 3e-12)
@@ -196,7 +232,10 @@ def test_higher_derivatives_of_sigmoids(shape: Sigmoid) -> None:
     phi = sympy.log(sympy.cosh(z)) if shape.bound == 1 else 4 * (sympy.sqrt(1 + (z / 2) ** 2) - 1)
     grid = np.linspace(0, 8, 8001)
     derivatives = [np.abs(sympy.lambdify(z, phi.diff(z, order), "numpy")(grid)) for order in (2, 3, 4)]
-    assert shape.third == pytest.approx(derivatives[1].max(), rel=1e-6)
+    assert float(shape.third(np.array(0.0))) == pytest.approx(derivatives[1].max(), rel=1e-6)
+    assert (shape.third(grid) >= derivatives[1] * (1 - 1e-9)).all()
+    assert (np.diff(shape.third(grid)) <= 0).all()
+    assert float(shape.third(np.array(50.0))) < 1e-5
     assert shape.fourth == pytest.approx(derivatives[2].max(), rel=1e-6)
     assert all(shape.tail(r) >= here * (1 - 1e-9) for r, here in zip(grid, derivatives[0], strict=True))
     assert shape.tail(50) < 1e-3 * shape.tail(1)
