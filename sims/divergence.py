@@ -84,10 +84,26 @@ def _what_is_stable(hyper: Any, problem: Problem, algorithm: Algorithm, largest_
     step = steps.get("local_lr", steps.get("global_lr", 0))
     if not own and not step > largest:  # such a step is stable as far as is known here
         return "a smaller step size may help"
-    plain = f"plain gradient steps on this problem are stable up to {largest:.3g}"
+    plain = f"plain gradient steps are stable {_up_to(problem)}"
     if not own:
         return plain
     return f"{plain}; for {algorithm.name} the limit is another, often a smaller one, by {_listed(own)}"
+
+
+def _up_to(problem: Problem) -> str:
+    """The largest stable steps of plain gradient descent, on the objective and where another on the steepest client.
+
+    Both limits are exact where the curvatures are known. One local step of everybody is a step on the objective.
+    """
+    steepest, curvature = stable_step(problem), getattr(problem, "curvature", None)
+    if curvature is None:
+        return f"on this problem at least up to 2 / smoothness = {steepest:.3g}"
+    top = float(_spectrum(curvature.sum(axis=0) / problem.n_clients).max())
+    mean = 2 / top if top else math.inf
+    if f"{mean:.3g}" == f"{steepest:.3g}":
+        return f"on this problem up to {mean:.3g}"
+    on_all = f"on the mean of all clients up to {mean:.3g}"
+    return on_all if _least(curvature) < 0 else f"{on_all}, on the steepest client alone up to {steepest:.3g}"
 
 
 def _of_the_problem(problem: Problem) -> list[str]:
@@ -105,9 +121,14 @@ def _of_the_problem(problem: Problem) -> list[str]:
 
 
 def _least(curvature: Any) -> float:
-    """The least curvature of a client along any direction, for numbers (N, d) or matrices (N, d, d)."""
+    """The least curvature of a client along any direction."""
+    return min(float(_spectrum(one).min()) for one in curvature)
+
+
+def _spectrum(curvature: Any) -> npt.NDArray[Any]:
+    """Curvatures along the axes, from numbers (d,), or along the eigenvectors of a matrix (d, d)."""
     numbers = np.asarray(curvature, dtype=np.float64)
-    return float(np.linalg.eigvalsh(numbers).min() if numbers.ndim == 3 else numbers.min())
+    return np.linalg.eigvalsh(numbers) if numbers.ndim == 2 else numbers
 
 
 def _counts(name: str, steps: Mapping[str, Any]) -> bool:
@@ -122,6 +143,6 @@ def _listed(parts: list[str]) -> str:
 
 
 def stable_step(problem: Problem) -> float:
-    """2 / smoothness: gradient descent with a larger step moves away from the minimum of a quadratic."""
+    """2 / smoothness: a larger step moves away from the minimum of the steepest client, if that is a quadratic."""
     smoothness = float(problem.constants.smoothness or 0)
     return 2 / smoothness if smoothness else math.inf

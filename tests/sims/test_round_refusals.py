@@ -48,7 +48,9 @@ def test_a_divergence_stops_at_the_first_bad_number_and_keeps_the_record():
         run(one, 50)
 
 
-LIMIT = r"plain gradient steps on this problem are stable up to 0\.5"
+LIMIT = (
+    r"plain gradient steps are stable on the mean of all clients up to 0\.857, on the steepest client alone up to 0\.5"
+)
 OTHER = r"; for NAME the limit is another, often a smaller one, by "
 
 
@@ -86,6 +88,32 @@ class Steep(DiagonalQuadratic):
 
     def gradient(self, y, clients):
         return 9 * super().gradient(y, clients)
+
+
+def everybody(problem, lr):
+    return plain(Bernoulli([1.0] * problem.n_clients), AverageAll(), lr, 1, problem=problem)
+
+
+@pytest.mark.parametrize(
+    ("problem", "limit", "says"),
+    [
+        (DiagonalQuadratic([1, 4], [1, 0]), 0.8, "on the mean of all clients up to 0.8, on the steepest .* up to 0.5$"),
+        (
+            MatrixQuadratic([[[2, 1], [1, 2]], [[4, 0], [0, 1]]], [[1, 1], [0, 0]]),
+            2 / (2.25 + math.sqrt(0.8125)),
+            "on the mean of all clients up to 0.635, on the steepest client alone up to 0.5$",
+        ),
+        (DiagonalQuadratic([4, 4], [1, 0]), 0.5, "on this problem up to 0.5$"),
+        (DiagonalQuadratic([-1, 3], [1, 0]), 2, "on the mean of all clients up to 2; for fedavg .* negative curvature"),
+        (LeastSquares([[[1]], [[2]]], [[1], [0]]), 0.4, "on this problem at least up to 2 / smoothness = 0.25$"),
+    ],
+    ids=["numbers", "matrices", "alike", "negative", "no curvature"],
+)
+def test_the_largest_stable_step_is_that_of_one_step_of_everybody(problem, limit, says):
+    below = run(everybody(problem, 0.95 * limit), 1000).state.linear["x"]
+    assert np.allclose(below, problem.constants.minimiser.astype(float), atol=1e-12)
+    with pytest.raises(Diverged, match=f"plain gradient steps are stable {says}"):
+        run(everybody(problem, 1.05 * limit), 10_000)
 
 
 SAMPLES = {"features": [[[1], [10]], [[1], [10]]], "labels": [[1, 0], [2, 1]], "batch": 1}
