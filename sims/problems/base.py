@@ -19,6 +19,8 @@ from sims.arrays import Array, array_namespace
 class Constants:
     """Exact constants of a problem; math.inf where there is none, None where it is not known.
 
+    Each supremum is the least such number, except for those named in `upper`, which are valid but need not be attained.
+
     smoothness              L: every client's gradient is L-Lipschitz
     strong_convexity        mu of every client (0 if merely convex or not convex)
     polyak_lojasiewicz      mu of the global objective in ||grad f||^2 >= 2 mu (f - f*); 0 if there is none
@@ -28,6 +30,7 @@ class Constants:
     gradient_bound          G: sup over points of ||grad f||
     minimum, minimiser      f*, x* of the global objective; -math.inf and None if it is unbounded below
     client_gradient_bound   sup over clients and points of ||grad F_n||
+    upper                   names of the constants that are upper bounds of their suprema
     """
 
     smoothness: Any
@@ -40,6 +43,7 @@ class Constants:
     minimum: Any
     minimiser: Any
     client_gradient_bound: Any = None
+    upper: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ from sims.algorithms.protocol import Cohort, Work
 from sims.arrays import Array, array_namespace, is_exact
 from sims.problems.analytic import Analytic
 from sims.problems.base import Draws
+from sims.problems.matrix_quadratic import eigenvalues
 from sims.problems.noise import Minibatch
-from sims.problems.rational import number, scalar
+from sims.problems.rational import Number, number, scalar
 from sims.problems.tables import Table, alike, array, common
 
 
@@ -99,6 +100,10 @@ class FiniteData(Analytic):
         away = self._sample_gradients(y, clients) - self.gradient(y, clients)[..., None, :]
         return xp.sum(shares * xp.sum(away * away, axis=-1), axis=-1) / self.minibatch.batch
 
+    def _own_features(self) -> list[Array]:
+        """Features without padding, (samples, d) for each client."""
+        return [self.features[n, :size] for n, size in enumerate(self.sizes)]
+
     def _sample_gradients(self, y: Array, clients: Array) -> Array:
         """Gradients of all samples, (..., S, samples, d); those of padding have no share."""
         return self._gradients(y, self._features.rows(clients, y), self._labels.rows(clients, y))
@@ -106,6 +111,14 @@ class FiniteData(Analytic):
     def _gradients(self, y: Array, features: Array, labels: Array) -> Array:
         slopes = self.loss_slope(array_namespace(y).sum(features * y[..., None, :], axis=-1), labels)
         return slopes[..., None] * features + scalar("l2", self.l2, y) * y[..., None, :]
+
+
+def spread(hessians: Array) -> Number:
+    """Largest eigenvalue of the mean of (H_i - mean H)^2, for Hessians (samples, d, d) of the samples."""
+    if (hessians == hessians[:1]).all():
+        return Fraction(0)  # exactly, where a rounded mean would leave a trace
+    away = hessians - hessians.sum(axis=0) / len(hessians)
+    return eigenvalues((away @ away).sum(axis=0) / len(hessians)).max()
 
 
 def _padded(parts: list[Array]) -> Array:

@@ -10,8 +10,8 @@ import numpy as np
 
 from sims.arrays import Array
 from sims.problems.base import Constants
-from sims.problems.finite_data import FiniteData
-from sims.problems.matrix_quadratic import eigenvalues, quadratic_constants
+from sims.problems.finite_data import FiniteData, spread
+from sims.problems.matrix_quadratic import quadratic_constants
 from sims.problems.rational import Number, root
 
 
@@ -41,20 +41,8 @@ class LeastSquares(FiniteData):
         """The noise is 2 (a a' - mean aa') x less a part that does not depend on x."""
         if self.minibatch is None:
             return Fraction(0), Fraction(0)
-        squares = max(self._spread(2 * rows[:, :, None] * rows[:, None, :]) for rows in self._own_features())
+        squares = max(spread(2 * rows[:, :, None] * rows[:, None, :]) for rows in self._own_features())
         if squares > 0:
             return math.inf, root(squares / self.minibatch.batch)
         origin, everyone = 0 * self.features[:, 0], np.arange(self.n_clients)
         return root(self.noise_variance(origin, everyone).max()), Fraction(0)
-
-    def _own_features(self) -> list[Array]:
-        """Features without padding, (samples, d) for each client."""
-        return [self.features[n, :size] for n, size in enumerate(self.sizes)]
-
-    @staticmethod
-    def _spread(hessians: Array) -> Number:
-        """Largest eigenvalue of the mean of (H_i - mean H)^2, for Hessians (samples, d, d) of the samples."""
-        if (hessians == hessians[:1]).all():
-            return Fraction(0)  # exactly, where a rounded mean would leave a trace
-        away = hessians - hessians.sum(axis=0) / len(hessians)
-        return eigenvalues((away @ away).sum(axis=0) / len(hessians)).max()

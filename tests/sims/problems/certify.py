@@ -1,4 +1,7 @@
-"""Holds the constants that a problem states against what was found: each must be valid, and tight."""
+"""Holds the constants that a problem states against what was found: each must be valid, and tight.
+
+Those it calls upper bounds must be valid, and not absurd.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from sims.problems.base import Constants, full_gradient
 from .search import Findings
 
 TIGHT = 0.99  # a finite constant must be reached to this fraction
+USEFUL = 0.4  # and an upper bound to this one
 ROUNDING = 1e-9
 UNBOUNDED = 1e4  # what an infinite supremum must exceed among points as far as 1e6
 
@@ -20,13 +24,17 @@ def violations(problem: Analytic, stated: Constants, found: Findings) -> set[str
     """Names of the constants that are refuted; one that is None is not stated and not checked."""
     ratios = _ratios(stated, found)
     low, high = (math.sqrt(end) for end in found.variance)
+
+    def supremum(name: str, attained: float, bound: float | None = None) -> bool:
+        return _supremum(getattr(stated, name), attained, bound, USEFUL if name in stated.upper else TIGHT)
+
     verdicts = {
         "smoothness": _supremum(stated.smoothness, found.steepest),
         "strong_convexity": _infimum(stated.strong_convexity, found.flattest, found.steepest),
         "polyak_lojasiewicz": _lojasiewicz(stated, found, ratios),
-        "noise_std": _supremum(stated.noise_std, low, high),
-        "noise_smoothness": _supremum(stated.noise_smoothness, found.noise_steepness),
-        "heterogeneity": _supremum(stated.heterogeneity, found.gap),
+        "noise_std": supremum("noise_std", low, high),
+        "noise_smoothness": supremum("noise_smoothness", found.noise_steepness),
+        "heterogeneity": supremum("heterogeneity", found.gap),
         "gradient_bound": _supremum(stated.gradient_bound, found.slope),
         "client_gradient_bound": _supremum(stated.client_gradient_bound, found.client_slope),
         "minimum": _minimum(stated, found),
@@ -35,15 +43,15 @@ def violations(problem: Analytic, stated: Constants, found: Findings) -> set[str
     return {name for name, holds in verdicts.items() if not holds}
 
 
-def _supremum(stated: object, attained: float, bound: float | None = None) -> bool:
-    """`attained` must not exceed it, and `bound` (an upper end of what it can be) must reach it."""
+def _supremum(stated: object, attained: float, bound: float | None = None, fraction: float = TIGHT) -> bool:
+    """`attained` must not exceed it, and `bound` (an upper end of what it can be) must reach this fraction of it."""
     if stated is None:
         return True
     value, reach = float(stated), attained if bound is None else bound
     if value == math.inf:
         return reach > UNBOUNDED
     zero = 1e-12  # the zoo's numbers are about 1
-    return attained <= value * (1 + ROUNDING) + zero and reach >= TIGHT * value - zero
+    return attained <= value * (1 + ROUNDING) + zero and reach >= fraction * value - zero
 
 
 def _infimum(stated: object, attained: float, scale: float) -> bool:

@@ -242,9 +242,9 @@ def _noise_steepness(problem: Analytic, points: Array) -> float:
     largest = 0.0
     directions = sample_points(problem.dimension, 60, seed=5)
     for client in range(problem.n_clients):
-        for v in directions / _norm(directions)[:, None]:
+        for v in directions / _norm(directions)[:, None] * np.resize([1, 1e-2], (60, 1)):
             ends = [stochastic_gradients(problem, y, client) for y in (v, -v)]
             exact = [problem.gradient(y[None], np.array([client])) for y in (v, -v)]
             away = ends[0][0] - exact[0] - ends[1][0] + exact[1]
-            largest = max(largest, float(((away * away).sum(axis=-1) * ends[0][1]).sum()) / 4)
+            largest = max(largest, float(((away * away).sum(axis=-1) * ends[0][1]).sum()) / (4 * float(v @ v)))
     return math.sqrt(largest)

@@ -15,6 +15,7 @@ from mpmath import iv, mp
 from fltheory.errors import InputError
 from sims.arrays import Array, as_exact
 from sims.problems import make, problems
+from sims.problems.base import at_all_clients
 from sims.problems.least_squares import LeastSquares
 from sims.problems.logistic import Logistic
 from sims.problems.matrix_quadratic import MatrixQuadratic
@@ -251,6 +252,24 @@ def test_logistic_minimum_is_certified() -> None:
     # Here full Newton steps overshoot and never settle.
     steep = Logistic([[[0.05, -0.03], [94, -212], [-2.3, -11.7]]], [[1, 1, -1]], 1e-5)
     assert steep.minimum_error < 1e-24
+
+
+def test_logistic_constants_of_equal_clients_and_equal_samples_are_zero() -> None:
+    constants = Logistic([[[1.0, 2.0]]] * 3, [[1]] * 3, 1, batch=1).constants
+    assert (constants.heterogeneity, constants.noise_std, constants.noise_smoothness) == (0, 0, 0)
+    assert constants.upper == set()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_logistic_bounds_hold_on_skewed_data(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 6, size=3)
+    features = [rng.standard_t(2, size=(size, 2)) for size in sizes]
+    problem = Logistic(features, [rng.choice([-1, 1], size=size) for size in sizes], 0.1, batch=3)
+    x = rng.normal(size=(3000, 2)) * 10 ** rng.uniform(-2, 2, size=(3000, 1))
+    assert problem.heterogeneity_along(x) <= problem.constants.heterogeneity
+    y, clients = at_all_clients(problem, x)
+    assert math.sqrt(problem.noise_variance(y, clients).max()) <= problem.constants.noise_std * (1 + 1e-12)
 
 
 def test_noise_variance_of_a_minibatch_is_that_of_its_outcomes() -> None:

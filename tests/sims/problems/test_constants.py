@@ -11,10 +11,10 @@ import pytest
 from sims.problems.base import Constants, at_all_clients, full_gradient
 
 from .certify import violations
-from .search import findings, sample_points
+from .search import Findings, findings, sample_points
 from .zoo import CASES, build
 
-NAMES = [field.name for field in fields(Constants)]
+NAMES = [field.name for field in fields(Constants) if field.name != "upper"]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -28,9 +28,29 @@ def test_every_stated_constant_is_valid_and_tight(name: str) -> None:
 def test_a_wrong_constant_is_refuted(name: str, constant: str) -> None:
     problem = build(name)
     stated = problem.constants
-    for wrong in _wrong(constant, stated, problem.dimension):
+    found = findings(name)
+    loose = _beside(constant, found) if constant in stated.upper else _wrong(constant, stated, problem.dimension)
+    for wrong in loose:
         mutated = replace(stated, **{constant: wrong})
-        assert constant in violations(problem, mutated, findings(name)), wrong
+        assert constant in violations(problem, mutated, found), wrong
+
+
+def _beside(constant: str, found: Findings) -> list[float]:
+    """Values just below what was found, and far above it."""
+    attained = {
+        "heterogeneity": found.gap,
+        "noise_std": math.sqrt(found.variance[0]),
+        "noise_smoothness": found.noise_steepness,
+    }[constant]
+    return [0.99 * attained, 3 * attained, math.inf]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_supremum_that_was_reached_is_called_an_upper_bound(name: str) -> None:
+    stated = build(name).constants
+    for constant in stated.upper:
+        tight = replace(stated, upper=stated.upper - {constant})
+        assert constant in violations(build(name), tight, findings(name))
 
 
 def _wrong(constant: str, stated: Constants, dimension: int) -> list[object]:

@@ -55,6 +55,11 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
     "PL sine, two dimensions": ("pl-sine", {"slopes": [[0, 1], [0, -1]]}),
     "logistic": ("logistic", {"features": _FEATURES, "labels": _LABELS, "l2": 0.1}),
     "logistic, minibatch": ("logistic", {"features": _FEATURES, "labels": _LABELS, "l2": "1/4", "batch": 1}),
+    "logistic, batch 2": ("logistic", {"features": _INTEGERS, "labels": [[1, -1, 1], [1, 1, -1]], "l2": 1, "batch": 2}),
+    "logistic, samples of one curvature": (
+        "logistic",
+        {"features": [[[1], [-1]], [[2], [2]]], "labels": [[1, -1], [1, -1]], "l2": "1/2", "batch": 1},
+    ),
     "least squares": ("least-squares", {"features": _INTEGERS, "labels": _TARGETS, "batch": 1}),
     "least squares, batch 2": ("least-squares", {"features": _FEATURES, "labels": _LABELS, "l2": 0.5, "batch": 2}),
     "least squares, one feature": (
