@@ -191,7 +191,10 @@ BAD = [
     (changed(kind="simulated"), "kind must be 'simulate' or 'train'; got 'simulated'"),
     (changed(kind=None), "kind must be given"),
     (changed(round=5), r"key of the experiment must be one of .* \(did you mean rounds\?\); got 'round'"),
-    (changed(record={"evry": 5}), r"key of record must be one of every, final_model, what \(did you mean every\?\); got 'evry'"),
+    (
+        changed(record={"evry": 5}),
+        r"key of record must be one of every, final_model, what \(did you mean every\?\); got 'evry'",
+    ),
     (changed(problem=None), "problem must be given"),
     (changed(problem={"curvature": [1]}), "problem.name must be given"),
     (changed(problem=3), "problem must be"),
