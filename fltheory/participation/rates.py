@@ -35,6 +35,10 @@ class LabelCorrelatedRates:
     n_capped: int
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def label_correlated_rates(
     label_mix: npt.ArrayLike,
     alpha: float,
@@ -66,13 +70,13 @@ def label_correlated_rates(
     if not np.allclose(mix.sum(axis=1), 1, rtol=0, atol=1e-9):
         row = int(np.abs(mix.sum(axis=1) - 1).argmax())
         raise InputError(f"label_mix[{row}].sum()", float(mix[row].sum()), "1")
-    if not (isinstance(alpha, Real) and 0 < alpha < np.inf):
+    if not (_is_number(alpha) and 0 < alpha < np.inf):
         raise InputError("alpha", alpha, "a positive number")
     if alpha > LARGEST_ALPHA:
         raise InputError("alpha", alpha, f"at most {LARGEST_ALPHA:g}")
-    if not (isinstance(mean, Real) and 0 < mean <= 1):
+    if not (_is_number(mean) and 0 < mean <= 1):
         raise InputError("mean", mean, "a number in (0, 1]")
-    if not (isinstance(floor, Real) and 0 <= floor <= 1):
+    if not (_is_number(floor) and 0 <= floor <= 1):
         raise InputError("floor", floor, "a number in [0, 1]")
     if preset not in ("as_in_paper", "as_in_code"):
         raise InputError("preset", preset, '"as_in_paper" or "as_in_code"')

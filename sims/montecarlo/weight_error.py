@@ -13,7 +13,8 @@ from fltheory.errors import InputError, count
 from fltheory.errors import cutoff as checked_cutoff
 from fltheory.estimate import Estimate
 from fltheory.participation import TwoStateChain
-from fltheory.weights.inputs import probability
+from fltheory.weights.inputs import probability, require_instance
+from fltheory.weights.law import MOST_ROUNDS
 from sims.montecarlo.confidence import checked_level, empirical_bernstein
 from sims.montecarlo.engine import run
 from sims.montecarlo.intervals import IntervalSampling
@@ -71,7 +72,7 @@ def weight_error(
     >>> estimate.average.covers(exact_weight_law(0.1, cutoff=50, rounds=200).error.mean())
     True
     """
-    longest, rounds = checked_cutoff("cutoff", cutoff), count("rounds", rounds)
+    longest, rounds = checked_cutoff("cutoff", cutoff), count("rounds", rounds, most=MOST_ROUNDS)
     replicates, level = count("replicates", replicates), checked_level(level)
     task = _task(process_or_p, longest, rounds)
     averages, sums = [], np.zeros((3, rounds))
@@ -106,6 +107,7 @@ def _highest(task: IntervalSampling | TraceSampling) -> float:
 
 
 def _task(process_or_p: Any, cutoff: int | float, rounds: int) -> IntervalSampling | TraceSampling:
+    require_instance("process_or_p", process_or_p)
     if not hasattr(process_or_p, "marginal"):
         p = probability("process_or_p", process_or_p)
         return IntervalSampling(p, 1 - p, p, cutoff, rounds, CHUNK)

@@ -29,6 +29,11 @@ RATES = [F(1, 50), F(1, 10), F(1, 3), F(1, 2), F(9, 10), F(1)]
 CUTOFFS = [1, 2, 3, 5, math.inf]
 
 
+def _told(history: Sequence[Any]) -> str:
+    """Round by round, 1 where the client took part."""
+    return " ".join("01"[int(on)] for on in history)
+
+
 @checks(
     fedau.sec3_interval,
     mutants=[
@@ -49,7 +54,7 @@ def interval_of_every_history(claim: Claim, depth: Depth) -> Evidence:
             value = at(claim.formulas["average interval"], rounds=length, participations=sum(history))
             case = (F(sum(intervals), len(intervals)), value)
             where = {
-                "history": "".join("01"[x] for x in history),
+                "history": _told(history),
                 "rounds": length,
                 "participations": sum(history),
                 "rounds after the last participation": length - sum(intervals),
@@ -87,7 +92,7 @@ def every_history_literally(claim: Claim, depth: Depth) -> Evidence:
         for column, history in enumerate(all_of_them.T):
             for time in range(rounds):
                 done, open_length = h.cut(history[:time], cutoff)
-                where = {"history": "".join("01"[int(x)] for x in history[:time]), "K": cutoff}
+                where = {"history": _told(history[:time]), "K": cutoff}
                 weight = float(computed[time, column])
                 wanted = forms["weight"](len(done), open_length, time) if done else 1.0
                 tally.equal(weight, wanted, **where)

@@ -39,7 +39,7 @@ def by_hand(found: Evidence) -> tuple[float, float]:
         (
             interval_of_every_history,
             fedau.sec3_interval,
-            lambda e: (e.witness["history"].rindex("1") + 1, e.witness["rounds"] / e.witness["participations"]),
+            lambda e: (e.witness["history"].split().index("1") + 1, e.witness["rounds"] / e.witness["participations"]),
         ),
     ],
 )

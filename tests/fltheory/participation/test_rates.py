@@ -99,6 +99,8 @@ def test_extreme_concentration(alpha: float) -> None:
         ({"alpha": math.nan}, "alpha must be a positive number; got nan"),
         ({"alpha": "0.1"}, "alpha must be a positive number; got '0.1'"),
         ({"mean": 1.5}, r"mean must be a number in \(0, 1\]; got 1\.5"),
+        ({"mean": True}, r"mean must be a number in \(0, 1\]; got True"),
+        ({"alpha": True}, "alpha must be a positive number; got True"),
         ({"mean": [0.1, 0.2]}, r"mean must be a number in \(0, 1\]"),
         ({"floor": -0.1}, r"floor must be a number in \[0, 1\]; got -0\.1"),
         ({"floor": math.nan}, r"floor must be a number in \[0, 1\]; got nan"),
