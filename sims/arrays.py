@@ -35,6 +35,7 @@ __all__ = [
     "overwriting",
     "put_rows",
     "require_exact",
+    "sum_rows",
     "tables_from",
     "take_rows",
     "zeros",
@@ -117,6 +118,20 @@ def overwriting() -> Iterator[None]:
         yield
     finally:
         _overwrites.reset(before)
+
+
+def sum_rows(rows: Array, weights: Array | None = None) -> Array:
+    """Sum of rows (..., S, d), each times its weight (..., S) if there are any: (..., d).
+
+    On torch a matrix product, which reads the rows once and writes nothing of their size; in numpy, where rows may be
+    exact, product by product.
+    """
+    xp = array_namespace(rows)
+    if is_numpy_array(rows):
+        return xp.sum(rows if weights is None else weights[..., None] * rows, axis=-2)
+    if weights is None:
+        weights = xp.ones(rows.shape[:-1], dtype=rows.dtype, device=device(rows))
+    return (weights[..., None, :] @ rows)[..., 0, :]
 
 
 def zeros(shape: tuple[int, ...], like: Array) -> Array:

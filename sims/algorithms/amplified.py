@@ -31,6 +31,7 @@ from sims.arrays import (
     counters,
     marked,
     put_rows,
+    sum_rows,
     take_rows,
     zeros,
 )
@@ -119,7 +120,7 @@ def wait_apply(state: State, cohort: Cohort, local: Local, hyper: WaitHyper) -> 
     if bool(xp.all(clock == 0)):  # in all replicates at once; only then all of the table is looked at
         heard = xp.sum(taken > 0, axis=-1)
         averages = table / beside(xp.where(taken > 0, taken, 1)[..., None], table)
-        gradient = beside(xp.sum(averages, axis=-2), x) / xp.where(heard > 0, heard, 1)[..., None]
+        gradient = beside(sum_rows(averages), x) / xp.where(heard > 0, heard, 1)[..., None]
         x, table, taken = x - hyper.global_lr * gradient, cleared(table), 0 * taken
     return State({"x": x, "gradients": table}, {"clock": clock, "taken": taken})
 

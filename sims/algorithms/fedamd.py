@@ -22,7 +22,7 @@ from fltheory import errors
 from fltheory.errors import InputError, count
 from sims.algorithms.arguments import batch_size, positive
 from sims.algorithms.protocol import Algorithm, Cohort, Local, State, Work, mean, total
-from sims.arrays import Array, array_namespace, beside, client_rows, put_rows, take_rows, zeros
+from sims.arrays import Array, beside, client_rows, put_rows, sum_rows, take_rows, zeros
 
 MINER, ANCHOR = 0, 1
 
@@ -74,7 +74,7 @@ def init(hyper: Hyper, x0: Array, n_clients: int) -> State:
 
 def work(state: State, cohort: Cohort, hyper: Hyper) -> Work:
     x, caches = state.linear["x"], state.linear["caches"]
-    return _work(state, cohort, beside(array_namespace(caches).sum(caches, axis=-2), x) / cohort.n_clients, hyper)
+    return _work(state, cohort, beside(sum_rows(caches), x) / cohort.n_clients, hyper)
 
 
 def apply(state: State, cohort: Cohort, local: Local, hyper: Hyper) -> State:

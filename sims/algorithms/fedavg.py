@@ -46,7 +46,7 @@ def weighted(values: Array, cohort: Cohort) -> Array:
     """Sum of the clients' values (..., S, d), each times its weight in the cohort: (..., d)."""
     if cohort.weight is None:
         raise InputError("cohort.weight", None, "an array, since this algorithm weighs what the clients send")
-    return total(cohort.weight[..., None] * values, cohort.valid)
+    return total(values, cohort.valid, cohort.weight)
 
 
 fedavg = Algorithm(

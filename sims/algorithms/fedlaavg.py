@@ -38,6 +38,7 @@ from sims.arrays import (
     device,
     marked,
     put_rows,
+    sum_rows,
     take_rows,
     zeros,
 )
@@ -126,7 +127,7 @@ def drift(state: State) -> Array:
 
 
 def _mean(table: Array, model: Array) -> Array:
-    return beside(array_namespace(table).sum(table, axis=-2), model) / table.shape[-2]
+    return beside(sum_rows(table), model) / table.shape[-2]
 
 
 fedlaavg = Algorithm(

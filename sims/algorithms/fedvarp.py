@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from sims.algorithms.fedavg import Hyper, work
 from sims.algorithms.protocol import Algorithm, Cohort, Local, State, mean
-from sims.arrays import Array, array_namespace, beside, client_rows, put_rows, take_rows, zeros
+from sims.arrays import Array, array_namespace, beside, client_rows, put_rows, sum_rows, take_rows, zeros
 
 
 def init(hyper: Hyper, x0: Array, n_clients: int) -> State:
@@ -24,7 +24,7 @@ def apply(state: State, cohort: Cohort, local: Local, hyper: Hyper) -> State:
     xp = array_namespace(local.delta)
     x, latest, fresh = state.linear["x"], state.linear["latest"], local.delta / hyper.local_lr
     direction = mean(fresh - take_rows(latest, cohort.clients), cohort.valid)
-    direction = direction + beside(xp.sum(latest, axis=-2), x) / cohort.n_clients
+    direction = direction + beside(sum_rows(latest), x) / cohort.n_clients
     direction = xp.where(xp.any(cohort.valid, axis=-1)[..., None], direction, zeros(x.shape, x))
     latest = put_rows(latest, cohort.clients, cohort.valid, fresh)
     return State({"x": x + hyper.global_lr * hyper.local_lr * direction, "latest": latest})

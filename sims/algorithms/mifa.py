@@ -18,7 +18,7 @@ from typing import Any
 from fltheory.errors import count
 from sims.algorithms.arguments import positive, truth
 from sims.algorithms.protocol import Algorithm, Cohort, Local, State, Work
-from sims.arrays import Array, array_namespace, beside, client_rows, counters, marked, put_rows, zeros
+from sims.arrays import Array, array_namespace, beside, client_rows, counters, marked, put_rows, sum_rows, zeros
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def apply(state: State, cohort: Cohort, local: Local, hyper: Hyper) -> State:
     x = state.linear["x"]
     latest = put_rows(state.linear["latest"], cohort.clients, cohort.valid, local.delta / hyper.local_lr)
     seen = xp.where(marked(cohort.clients, cohort.valid, cohort.n_clients), 1, state.discrete["seen"])
-    step = hyper.global_lr * hyper.local_lr * beside(xp.sum(latest, axis=-2), x) / cohort.n_clients
+    step = hyper.global_lr * hyper.local_lr * beside(sum_rows(latest), x) / cohort.n_clients
     if hyper.wait:
         step = xp.where(xp.all(seen > 0, axis=-1)[..., None], step, zeros(x.shape, x))
     return State({"x": x + step, "latest": latest}, {"seen": seen})

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sims.arrays import Array, array_namespace, zeros
+from sims.arrays import Array, array_namespace, sum_rows, zeros
 
 
 @dataclass(frozen=True)
@@ -116,13 +116,13 @@ class Algorithm:
     warm_role: int | None = None
 
 
-def total(values: Array, valid: Array) -> Array:
-    """Sum over the valid slots of (..., S, d): (..., d)."""
+def total(values: Array, valid: Array, weights: Array | None = None) -> Array:
+    """Sum over the valid slots of (..., S, d), each times its weight (..., S) if there are any: (..., d)."""
     xp = array_namespace(values)
     zero = zeros((1,) * values.ndim, values)
     if not bool(xp.all(valid)):
         values = xp.where(valid[..., None], values, zero)
-    return xp.sum(values, axis=-2) + zero[..., 0, :]  # no slots: still exact
+    return sum_rows(values, weights) + zero[..., 0, :]  # no slots: still exact
 
 
 def mean(values: Array, valid: Array) -> Array:

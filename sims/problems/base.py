@@ -66,8 +66,8 @@ class Problem(Protocol):
     slots_at_once   how many clients of a cohort compute together; None for all of them
     train_accuracy  x (R, d) -> accuracies (R,), which selections may adapt to
     table           shape -> zeros, where tables with a row for each client are kept; None for beside the model
-    descend         (start, clients, draws, step_size) -> last iterates (..., S, d): plain local steps from draws
-                    (steps, ..., S, width), if there is a faster way than gradient after gradient
+    descend         (start, clients, draws, step_size) -> last iterates - start (..., S, d): plain local steps from
+                    draws (steps, ..., S, width), if there is a faster way than gradient after gradient
     """
 
     n_clients: int

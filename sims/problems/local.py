@@ -47,9 +47,7 @@ def _steps(problem: Problem, work: Work, clients: Array, draws: Draws) -> Array:
     """How far the local steps lead every client."""
     start = _each(work.start, clients)
     if _descends(problem, work, draws):
-        delta = problem.descend(start, clients, draws.steps, work.step_size)  # type: ignore[attr-defined]
-        delta -= start  # in place: these are the largest arrays of a round
-        return delta
+        return problem.descend(start, clients, draws.steps, work.step_size)  # type: ignore[attr-defined]
     y, previous = start, start if work.previous is None else _each(work.previous, clients)
     estimate = None if work.direction is None else _each(work.direction, clients)
     for k in range(work.steps):

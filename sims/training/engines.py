@@ -162,12 +162,15 @@ class Layered:
 
     def descend(self, models: Tensor, batches: Sequence[Batch], step_size: float, weight_decay: float) -> None:
         kept = 1 - step_size * weight_decay
-        layers = self._layers(models)
+        views = self._layers(models)
+        layers = [(weight.contiguous(), bias) for weight, bias in views]  # for products of all clients in one call
         for inputs, targets, _ in batches:
             for layer, inputs_of, error in self._backward(layers, inputs, targets):
                 weight, bias = layers[layer]
                 weight.baddbmm_(error.mT, inputs_of, beta=kept, alpha=-step_size)
                 _step(bias, error.sum(1), step_size, weight_decay)
+        for (view, _), (weight, _) in zip(views, layers, strict=True):
+            view.copy_(weight)
 
     def _layers(self, models: Tensor) -> list[tuple[Tensor, Tensor]]:
         """Views of the weights (S, out, in) and biases (S, out) of each layer."""

@@ -195,23 +195,25 @@ class Task:
         return self._regularised(gradients, models).reshape(y.shape)
 
     def descend(self, start: Tensor, clients: Tensor, draws: Tensor, step_size: Any) -> Tensor:
-        """The last iterates (..., S, d) of plain steps from `start` (..., S, d), one for each of the draws.
+        """How far plain steps lead from `start` (..., S, d), one step for each of the draws: (..., S, d).
 
-        Clients step in groups of `slots_at_once`; the batches of a group are gathered in one call, or in several
-        where they would need more than GATHERED bytes.
+        Clients step in groups of one size, at most `slots_at_once`; the batches of a group are gathered in one call,
+        or in several where they would need more than GATHERED bytes.
         """
         begin = start.reshape(-1, self.dimension)
-        models = torch.empty_like(begin, memory_format=torch.contiguous_format)
+        result = torch.empty_like(begin, memory_format=torch.contiguous_format)
         draws = draws.flatten(1, -2)
-        at_once = self.slots_at_once or max(1, len(models))
-        needed = min(at_once, len(models)) * self.sampler.batch * self.inputs[0].nbytes
-        for first in range(0, len(models), at_once):
-            group = slice(first, first + at_once)
-            models[group] = begin[group]
-            for some in torch.split(draws[:, group], max(1, GATHERED // max(1, needed))):
+        if not len(begin):
+            return result.reshape(start.shape)
+        groups = -(-len(begin) // (self.slots_at_once or len(begin)))
+        for models, own, drawn in zip(*(a.chunk(groups, dim=-2) for a in (result, begin, draws)), strict=True):
+            models.copy_(own)
+            needed = len(models) * self.sampler.batch * self.inputs[0].nbytes
+            for some in torch.split(drawn, max(1, GATHERED // max(1, needed))):
                 with precision.products(self.device, self.short), stepping(self.module, self.buffers):
-                    self.engine.descend(models[group], self._batches(some), float(step_size), self.weight_decay)
-        return models.reshape(start.shape)
+                    self.engine.descend(models, self._batches(some), float(step_size), self.weight_decay)
+            models.sub_(own)  # while they are in the cache
+        return result.reshape(start.shape)
 
     def gradient(self, y: Tensor, clients: Tensor) -> Tensor:
         """Exact gradients of the clients (..., S), each at its own point (..., S, d): (..., S, d)."""

@@ -57,7 +57,7 @@ def test_local_steps_move_the_limit() -> None:
     [
         ("/ cohort.n_clients", "/ max(1, int(cohort.valid.sum()))"),
         ("hyper.global_lr * update", "update"),
-        ("cohort.weight[..., None] * values", "values"),
+        ("cohort.valid, cohort.weight)", "cohort.valid)"),
         ("hyper.local_steps, hyper.local_lr)", "1, hyper.local_lr)"),
     ],
 )
@@ -67,7 +67,7 @@ def test_faults_are_caught(right: str, wrong: str) -> None:
 
 def test_padding_that_counts_is_caught() -> None:
     """Only padded slots tell whether an algorithm looks at `valid`."""
-    careless = faulty(FEDAVG, "cohort.valid)", "cohort.valid | True)")
+    careless = faulty(FEDAVG, "cohort.valid, ", "cohort.valid | True, ")
 
     def differs(trial: Any) -> bool:
         (scenario, hyper), slots = trial

@@ -110,8 +110,8 @@ def test_faults_of_mifa_are_caught(right: str, wrong: str) -> None:
             "latest = put_rows(latest, cohort.clients, cohort.valid, fresh)\n    direction = direction + beside",
         ),
         (
-            "beside(xp.sum(latest, axis=-2), x) / cohort.n_clients",
-            "xp.sum(latest, axis=-2) / max(1, int(cohort.valid.sum()))",
+            "beside(sum_rows(latest), x) / cohort.n_clients",
+            "sum_rows(latest) / max(1, int(cohort.valid.sum()))",
         ),
         ("direction = xp.where(xp.any(cohort.valid, axis=-1)[..., None], direction, zeros(x.shape, x))", "pass"),
         ("    latest = put_rows(latest, cohort.clients, cohort.valid, fresh)", "    pass"),
