@@ -216,7 +216,7 @@ class Ledger(Mapping[str, Claim]):
         """Name -> paper, from the entry points of group `fltheory.claims`."""
         found: dict[str, Paper] = {}
         for entry in plugins.entries("fltheory.claims").values():
-            paper: Paper = plugins.load(entry)
+            paper: Paper = plugins.load(entry, Paper)
             if found.setdefault(paper.name, paper) is not paper:
                 raise InputError(f"paper of entry point {entry.name!r}", paper.name, "a name that no other paper has")
         return found
@@ -254,7 +254,7 @@ class UnknownClaim(InputError, KeyError):
 
 def unknown_claim(id_: str, known: list[str]) -> UnknownClaim:
     """The error for an id that nothing has, with the nearest ones that exist."""
-    asked = id_.lower()
+    asked = str(id_).lower()
     near = [name for name in known if name.lower() == asked or name.lower().endswith(f".{asked}")][:3]
     near = near or difflib.get_close_matches(asked, known, n=3)
     hint = f"did you mean {', '.join(near)}?" if near else "see `fltheory list`"

@@ -14,16 +14,30 @@ from fltheory.errors import InputError
 
 
 def entries(group: str) -> dict[str, EntryPoint]:
-    """Name -> entry point of one group, not yet loaded, by name; the first distribution on the path wins."""
+    """Name -> entry point of one group, not yet loaded, by name.
+
+    Of one distribution that is on the path twice the first wins; raises InputError where two of them use one name.
+    """
     found: dict[str, EntryPoint] = {}
     for entry in entry_points(group=group):
-        found.setdefault(entry.name, entry)
+        first = found.setdefault(entry.name, entry)
+        if _distribution(first) != _distribution(entry):
+            both = f"the name of one package only, not of both {_distribution(first)} and {_distribution(entry)}"
+            raise InputError(f"entry point of {group}", entry.name, both)
     return dict(sorted(found.items()))
 
 
-def load(entry: EntryPoint) -> Any:
-    """The object behind an entry point; raises InputError that names the entry point if it cannot be loaded."""
+def _distribution(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else ""
+
+
+def load(entry: EntryPoint, kind: type = object) -> Any:
+    """The object behind an entry point; raises InputError that names the entry point unless it is of that kind."""
+    named = f"entry point {entry.name!r} of {entry.group}"
     try:
-        return entry.load()
+        found = entry.load()
     except Exception as error:
-        raise InputError(f"entry point {entry.name!r} of {entry.group}", entry.value, f"loadable ({error})") from error
+        raise InputError(named, entry.value, f"loadable ({error})") from error
+    if not isinstance(found, kind):
+        raise InputError(named, found, f"a {kind.__name__} (it is {entry.value})")
+    return found

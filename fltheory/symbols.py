@@ -112,7 +112,11 @@ class Constants(Mapping[str, float]):
                 hint = f" (did you mean {near[0]!r}?)" if near else ""
                 raise InputError("name of a constant", name, f"one of fltheory.symbols.QUANTITIES{hint}")
             _, fits = _DOMAINS[known.domain]
-            if not fits(value):  # NaN fits nowhere
+            try:
+                good = not isinstance(value, bool) and fits(value)  # NaN fits nowhere
+            except (TypeError, ValueError):  # text, an array
+                good = False
+            if not good:
                 raise InputError(name, value, known.domain)
         self._values = values
 

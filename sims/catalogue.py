@@ -252,7 +252,7 @@ def _processes() -> Makers:
     """Processes by the names of their entry points, and their other constructors as name.constructor."""
     makers: dict[str, Callable[..., Any]] = {}
     for name, entry in plugins.entries("fltheory.processes").items():
-        process = plugins.load(entry)
+        process = plugins.load(entry, type)
         if process is not Recorded:  # its events need the checks of `from_events`
             makers[name] = process
         for method in inspect.getmembers(process, inspect.ismethod):

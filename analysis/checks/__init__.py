@@ -189,7 +189,7 @@ def all_checks() -> Mapping[str, list[Check]]:
     """Claim id -> its checks, over all installed check books."""
     found: dict[str, list[Check]] = {}
     for entry in plugins.entries("fltheory.checks").values():
-        for check in plugins.load(entry).checks:
+        for check in plugins.load(entry, CheckBook).checks:
             found.setdefault(check.claim_id, []).append(check)
     return found
 
@@ -199,6 +199,6 @@ def all_trials() -> Mapping[str, list[Trial]]:
     """Claim id -> its trials, over all installed check books."""
     found: dict[str, list[Trial]] = {}
     for entry in plugins.entries("fltheory.checks").values():
-        for trial in plugins.load(entry).trials:
+        for trial in plugins.load(entry, CheckBook).trials:
             found.setdefault(trial.claim_id, []).append(trial)
     return found

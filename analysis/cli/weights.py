@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -54,8 +55,8 @@ def weights(
     print(f"plot: {out}", file=sys.stderr)
 
 
-def _number(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
+def _number(text: str) -> int | float | str:
+    for kind in (int, float):  # a large whole number is no float
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text

@@ -38,4 +38,4 @@ __all__ = [
 
 def families() -> dict[str, type[ParticipationProcess]]:
     """Name -> class of every installed family, from the entry points of group `fltheory.processes`."""
-    return {name: plugins.load(entry) for name, entry in plugins.entries("fltheory.processes").items()}
+    return {name: plugins.load(entry, type) for name, entry in plugins.entries("fltheory.processes").items()}

@@ -46,7 +46,7 @@ class ParticipationProcess(ABC):
 
     def autocovariance(self, lag: int) -> FloatArray:
         """Exact stationary covariance of a client's indicators `lag` >= 0 rounds apart, (n_clients,)."""
-        return self._autocovariance(count("lag", lag, least=0))
+        return self._autocovariance(count("lag", lag, least=0, most=MOST_ROUNDS))
 
     def sample(self, rounds: int, seed: int) -> BoolArray:
         """One trace, bool array (rounds, n_clients).

@@ -43,7 +43,7 @@ class TwoStateChain:
         total = self.enter + self.leave
         # (1 - enter) - leave, in this order, is exactly 0 for independent rounds
         correlation = (1 - self.enter) - self.leave
-        return self.enter * self.leave / total**2 * correlation ** count("lag", lag, least=0)
+        return self.enter * self.leave / total**2 * correlation ** count("lag", lag, least=0, most=2**53)
 
 
 @dataclass(frozen=True, eq=False)

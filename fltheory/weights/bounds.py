@@ -43,7 +43,8 @@ def weight_error_bound(
     >>> round(weight_error_bound(0.02, 50, 1000, "improved"), 4)
     0.2432
     """
-    rate, K, T = errors.probabilities("p", p), errors.cutoff("cutoff", cutoff), errors.count("rounds", rounds)
+    rate, K = errors.probabilities("p", p), errors.cutoff("cutoff", cutoff)
+    T = errors.count("rounds", rounds, most=2**53)
     if which not in WHICH:
         raise InputError("which", which, f"one of {', '.join(WHICH)}")
     if LARGEST < K < math.inf:

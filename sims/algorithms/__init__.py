@@ -18,7 +18,7 @@ def algorithms() -> dict[str, Algorithm]:
 
     Raises InputError that names the entry point that cannot be loaded.
     """
-    return {name: plugins.load(entry) for name, entry in plugins.entries(GROUP).items()}
+    return {name: plugins.load(entry, Algorithm) for name, entry in plugins.entries(GROUP).items()}
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,8 @@ def run(
     chunks, seed, workers = count("chunks", chunks), count("seed", seed, least=0), processes("workers", workers)
     folder = None
     if store is not None:
+        if not isinstance(store, str | os.PathLike):
+            raise InputError("store", store, "the path of a folder")
         folder = Path(store) / str(joblib.hash((task, purpose, seed, fltheory.__version__, np.__version__)))
         _create(folder)
     calls = (joblib.delayed(_chunk)(task, purpose, seed, chunk, folder) for chunk in range(chunks))

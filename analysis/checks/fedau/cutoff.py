@@ -123,7 +123,11 @@ def chosen_cutoff(claim: Claim, depth: Depth) -> Evidence:
     )
     at_one = Tally()
     conditions = stated(claim, {"rounds": 1000, "min_rate": 1 - 1e-12}) | independent(claim, 1 - 1e-12)
-    at_one.at_most(hidden, 1.2 * nearer, p_min=1 - 1e-12, T=1000, **conditions)
+    sides = {
+        "the left side is": "the explicit bound over the published order at this p_min",
+        "the right side is": "1.2 times the same ratio at p_min = 1 - 1e-6",
+    }
+    at_one.at_most(hidden, 1.2 * nearer, p_min=1 - 1e-12, T=1000, **sides, **conditions)
     return conditional(
         at_one,
         found,
