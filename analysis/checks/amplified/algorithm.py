@@ -162,11 +162,11 @@ def limit_cycles_of_the_library(claim: Claim, depth: Depth) -> Evidence:
     """The engine's limit cycle of the library's Algorithm 1, for several eta, against the weighted average."""
     tally = Tally()
     for centres, rows, lr, steps, factor in _CYCLES:
-        for eta_value in (factor, F(2, 3)):
-            problem = DiagonalQuadratic([F(1)] * len(centres), centres)
-            setting = Setting(algorithm, problem, Hyper(lr, eta_value, len(rows), steps), [7])
+        for eta_value, h in ((factor, F(1)), (F(2, 3), F(2))):
+            problem = DiagonalQuadratic([h] * len(centres), centres)
+            setting = Setting(algorithm, problem, Hyper(lr / h, eta_value, len(rows), steps), [7])
             limit = Engine(setting, weighted_schedule(rows)).limit_cycle()[0].mean("x")[0]
-            known: dict[str, Any] = {"smoothness": F(1), "local_lr": lr, "local_steps": steps, "interval": len(rows)}
+            known: dict[str, Any] = {"smoothness": h, "local_lr": lr / h, "local_steps": steps, "interval": len(rows)}
             minimisers = [sum(q * b for q, b in zip(row, centres, strict=True)) for row in rows]
             wanted = sum(_weight(claim, t, **known) * b for t, b in enumerate(minimisers))
             tally.equal(limit, wanted, centres=centres, eta=eta_value, gamma=lr, I=steps, P=len(rows))

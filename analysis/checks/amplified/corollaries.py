@@ -256,7 +256,8 @@ def _long_enough(claim: Claim) -> Iterator[Fact]:
     yield Fact("both conditions are stated", rounds is not None and local is not None)
     same = all(claim.formulas[name] == part for name, part in amplified.cor33.formulas.items())
     yield Fact("the step sizes are those of Corollary 3.3", same)
-    needed, most = rounds.lhs, local.lhs  # type: ignore[union-attr]
+    yield Fact("they limit T and I", rounds.gts == T and local.lts == I)  # type: ignore[union-attr]
+    needed, most = rounds.lts, local.gts  # type: ignore[union-attr]
     ranges = {symbol: Dummy(f"root of {symbol}", positive=True) ** 2 for symbol in (gap, L, I, T, N)}
     yield identity("P <= T/2 if and only if the condition on T holds", ((2 * chosen) ** 2 - T * needed).subs(ranges))
     product = sympy.sqrt(gap) / (rho * sympy.sqrt(L * I * T)) * L * I * chosen
@@ -316,10 +317,11 @@ def whole_interval(claim: Claim, depth: Depth) -> Evidence:
     long = claim.conditions.get("long interval")
     same = all(claim.formulas[name] == part for name, part in amplified.cor33_repaired.formulas.items())
     given = all(gives(claim, relation) for relation in amplified.cor33_repaired.conditions.values())
-    variance = sympy.oo if long is None else v2 * P / (long.rhs * more_than(1))
+    bounded = long is not None and long.gts == P
+    variance = v2 * P / (long.lts * more_than(1)) if bounded else sympy.oo
     steps = [
         Fact("step sizes and conditions are those of Corollary 3.3, repaired", same and given),
-        Fact("P is bounded from below", long is not None),
+        Fact("P is bounded from below", bounded),
         _smaller(claim, amplified.cor33_repaired, N**2 * d**2 * variance / P),
     ]
     return confirmed(

@@ -93,10 +93,10 @@ def union_over_intervals(claim: Claim, depth: Depth) -> Evidence:
 def one_interval_or_all(claim: Claim, depth: Depth) -> Evidence:
     """The same run: each of its intervals at once, and one of them."""
     one, everyone = Tally(), Tally()
-    for length, failure in ((20, F(1, 10)), (10, F(1, 5)), (20, F(1, 100))):
-        point = _RUN | {"interval": length, "failure": failure}
+    for length, failure, a in ((20, F(1, 10), F(1)), (10, F(1, 5), F(1)), (20, F(1, 100), F(1, 3))):
+        point = _RUN | {"slopes": (a, -a), "interval": length, "failure": failure}
         single, _, met = tail(claim, point, length)
-        where = {"N": 2, "P": length, "c": failure, **assumed(claim, met)}
+        where = {"N": 2, "slope": a, "P": length, "c": failure, **assumed(claim, met)}
         one.at_most(single, failure, **where)
         everyone.at_most(1 - (1 - single) ** 20, failure, intervals=20, **where)
     return conditional(

@@ -17,7 +17,7 @@ from fltheory.ledger import Claim
 from fltheory.papers import fast
 from fltheory.papers.fast import K, L, eta, h, mu, q, s, sigma, sigma_G
 from fltheory.symbols import UNITS
-from fltheory.units import unit_of
+from fltheory.units import UnitError, unit_of
 
 checks = CheckBook()
 
@@ -96,7 +96,11 @@ def repaired_version(claim: Claim, depth: Depth) -> Evidence:
 @checks(fast.thm2_repaired, mutants=[times("epsilon", sigma_G), times("epsilon", K * eta)])
 def unit_of_epsilon(claim: Claim, depth: Depth) -> Evidence:
     """The Young step (33) needs a curvature."""
-    found, wanted = unit_of(claim.formulas["epsilon"], UNITS), UNITS[fast.epsilon]
+    wanted = UNITS[fast.epsilon]
+    try:
+        found = unit_of(claim.formulas["epsilon"], UNITS)
+    except UnitError as error:
+        return Evidence("inconsistent", "units", f"Epsilon has no unit: {error}", cases=1)
     if found == wanted:
         return Evidence("proved", "units", f"Epsilon has unit {wanted}.", "all units", 1)
     summary = (

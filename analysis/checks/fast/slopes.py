@@ -120,6 +120,8 @@ def _last(claim: Claim, rounds: int, steps: int, clients: int, *, noise: float, 
     lr = value_of(claim.formulas["step"], constants)
     away = value_of(fast.thm2_feasibility.formulas["share"], constants | {"local_lr": lr}) if coin else 0.0
     family = Family(lr, steps, noise, m=clients, n=1, clients=whole)
+    if family.keep == 1:  # a step below the digits of a float
+        return Run(math.nan)
     mean, variance = family.coins(1 - away)
     kept = math.exp(rounds * steps * math.log1p(-lr))
     return Run((mean + (START - mean) * kept) ** 2 + variance * (1 - kept**2))

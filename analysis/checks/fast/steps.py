@@ -94,6 +94,7 @@ def caps_of_the_step(claim: Claim, depth: Depth) -> Evidence:
     steps = [
         identity("15 h^2 = 1/4", 15 * f["snapshot rounds"] ** 2 - Rational(1, 4)),
         identity("30 h^2 = 1/4", 30 * f["arbitrary rounds"] ** 2 - Rational(1, 4)),
+        Fact("the theorem asks for 1/8 and s/5", f["asked"] == Min(Rational(1, 8), s / 5)),
         Fact("the first follows from h <= 1/8", bool(f["snapshot rounds"] ** 2 >= Rational(1, 64))),
     ]
     asked = {k: f["asked"].subs({m: k, n: k, q: Rational(1, 2)}) for k in (1, 2, 3)}

@@ -117,6 +117,9 @@ def held_at_corners(
         noise = corner["noise_std"] ** 2 / corner["anchor_batch"] / h**2
         repeated = period(corner, move * multiplier / steps, noise)
         length, pace = sum(times for _, times in repeated), -sum(times * one[1, 2] for one, times in repeated) / 2
+        if not pace > 0:  # the claim gives no probability below 1
+            tally.holds(False, **corner)
+            continue
         start = (2 * corner["initial_gap"] / h) ** 0.5
         for periods in (1, round(1 / pace) + 1, round(100 / pace) + 1):
             constants = corner | {"local_lr": local_lr, "global_lr": move / corner["local"], "rounds": periods * length}

@@ -287,6 +287,7 @@ def scale_of_the_loss(claim: Claim, depth: Depth) -> Evidence:
         *(put("bound", letter, letter**2) for letter in (fedamd.b, fedamd.M, fedamd.sigma)),
     ],
 )  # fmt: skip
+@rests_on({"local steps": sympy.Max(1, 2 * fedamd.L_sigma**2 / (fedamd.b_small * L**2)) <= fedamd.K})
 @reading(f"L = 1, {INDEPENDENT}")
 def every_letter_for_a_smoothness_of_1(claim: Claim, depth: Depth) -> Evidence:
     """Equal clients of curvature 1, so that mu = L = 1."""

@@ -162,7 +162,7 @@ SOME_OF = "x^2/2 at every client, A of M in every round, K = 1, no noise, caches
 def slopes_at_the_tuned_probability(claim: Claim, depth: Depth) -> Evidence:
     """T, M, and A for M far above it."""
     last = {"quick": 4, "default": 6, "deep": 8}[depth]
-    product = claim.conditions["product of steps"].rhs / (L * (1 + 3 * M * fedamd.c / A)) / K
+    product = 1 / (K * L * (1 + 3 * M * fedamd.c / A))
     bound = rhs(claim).subs(eta_s, product / eta_l)
 
     def period(constants: dict[str, float], step: float) -> Period:

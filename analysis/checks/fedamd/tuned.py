@@ -105,13 +105,11 @@ def _found(claim: Claim, scale: Any, scales: Iterable[int]) -> Evidence:
     return proved([*_at_least_half(), *_follows(claim, scale)], points, summary)
 
 
+ENOUGH = {"local steps": sympy.Max(1, 2 * L_sigma**2 / (b_small * L**2)) <= K}
+
+
 @checks(fedamd.cor412_repaired, mutants=[*NOTICED, without("below one")])
-@rests_on(
-    {
-        "below one": fedamd.cor412_repaired.formulas["probability"] < 1,
-        "local steps": sympy.Max(1, 2 * L_sigma**2 / (b_small * L**2)) <= K,
-    }
-)
+@rests_on({"below one": fedamd.cor412_repaired.formulas["probability"] < 1, **ENOUGH})
 @reading(INDEPENDENT)
 def a_case_of_theorem_411(claim: Claim, depth: Depth) -> Evidence:
     """Its steps satisfy the conditions of Theorem 4.11, for any c that leaves a probability below 1."""

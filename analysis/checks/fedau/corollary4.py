@@ -25,7 +25,7 @@ from fltheory.ledger import Bound, Claim
 from fltheory.papers import fedau
 from fltheory.papers.fedau import I, L, N, T, delta, mean_weight_error, objective_gradient_bound, p, sigma
 from fltheory.symbols import UNITS, cohort_size, global_lr, initial_gap, local_lr, weight_square
-from fltheory.units import LOSS, PARAM, unit_of
+from fltheory.units import LOSS, PARAM, UnitError, unit_of
 from sims.algorithms.fedavg import Hyper, fedavg
 from sims.exact import Engine, Setting
 from sims.problems.noise import Additive
@@ -98,6 +98,14 @@ def largest_weight_error_of_all_histories(claim: Claim, depth: Depth) -> Evidenc
 # ---- Corollary 4 -----------------------------------------------------------------------------------------
 
 
+def _unit(formula: Any) -> Any:
+    """The unit of a formula; None if its terms have several."""
+    try:
+        return unit_of(formula, UNITS)
+    except UnitError:
+        return None
+
+
 def _substituted(claim: Claim) -> list[Fact]:
     """Theorem 2 at the corollary's steps. With I = i^2 and so on all roots are rational in positive letters."""
     assert claim.bound is not None
@@ -128,7 +136,7 @@ def _substituted(claim: Claim) -> list[Fact]:
              {printed_both, *(fedau.thm2.conditions[f"product of steps{more}"].rhs for more in ("", " and Q"))}
              <= steps["product of steps"]),
         Fact("gamma and gamma eta have one unit",
-             {unit_of(claim.formulas[name], UNITS) for name in steps} == {PARAM**2 / LOSS}),
+             {_unit(claim.formulas[name]) for name in steps} == {PARAM**2 / LOSS}),
         nonnegative("Theorem 2 grows with gamma, gamma eta and 1/(gamma eta)", theorem),
         nonnegative("(17/2) sigma^2 + 27 d^2 <= 27 s^2", largest - falling.coeff(sigma, 2)),
         identity("sigma^2 + d^2 <= (sigma + d)^2", (sigma + d) ** 2 - sigma**2 - d**2 - 2 * sigma * d),

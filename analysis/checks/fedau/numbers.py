@@ -13,6 +13,7 @@ from analysis.checks import CheckBook, Depth, mutate, plus, put, times
 from analysis.checks import histories as h
 from analysis.checks.tools import at
 from analysis.evidence import Evidence, Tally, conditional
+from analysis.trials import exact_value
 from fltheory.ledger import Claim
 from fltheory.papers import fedau
 from fltheory.papers.fedau import K, p
@@ -40,7 +41,7 @@ def completions_in_the_long_run(claim: Claim, depth: Depth) -> Evidence:
             tally.equal(scale, at(claim.formulas["bernoulli"], rate=rate, cutoff=cutoff), family="bernoulli", **where)
             a = min(F(1, 20), rate / (1 - rate))
             b = a * (1 - rate) / rate
-            form = at(claim.formulas["markov"], enter=a, leave=b, cutoff=cutoff)
+            form = exact_value(claim.formulas["markov"], {"enter": a, "leave": b, "cutoff": cutoff})
             tally.equal(rate / h.completion_rate(a, b, cutoff), form, family="markov", **where)
             d = int(100 * rate)
             cycle = [True] * d + [False] * (100 - d)

@@ -95,6 +95,11 @@ DRIFTING = {
     "local_lr": F(1, 10_000), "noise": 0, "cohort_size": 3, "window": 1, "wish": (15,), "rounds": 3,
     "local_steps": 10,
 }  # fmt: skip
+# Sixteen clients, one after the other, all with f_i' about 1: I = 15.
+IN_TURN = {
+    "centres": (F(-1),) * 16, "caps": (F(101, 100),), "signs": (1,), "start": F(0), "local_lr": F(1, 10_000),
+    "noise": 0, "cohort_size": 1, "window": 1, "wish": (15,), "rounds": 47, "local_steps": 1,
+}  # fmt: skip
 # f_1' = x - 1 and f_2' = 1 wherever the iterates are; everybody takes part, I = 0, two local steps.
 SINGLE = {
     "centres": (F(1), F(-3)), "caps": (F(2), F(1)), "signs": (1,), "start": F(0), "local_lr": F(1, 10), "noise": 0,
@@ -120,10 +125,13 @@ def drift_of_local_iterates(claim: Claim, depth: Depth) -> Evidence:
     )  # fmt: skip
 
 
-@checks(paper.eq46_repaired, mutants=[put("bound", Max(I, 2), I), times("bound", "1/8")])
+@checks(
+    paper.eq46_repaired,
+    mutants=[put("bound", Max(I, 2), I), put("bound", Max(I, 2) ** 2, 4 * Max(I, 2)), times("bound", "1/8")],
+)
 def third_cross_term_repaired(claim: Claim, depth: Depth) -> Evidence:
-    """Runs, those that (46) does not allow for among them."""
-    points = (p for p in started(depth))
+    """Runs, those that (46) does not allow for among them, and one with much staleness."""
+    points = (*started(depth), IN_TURN)
     return held_at(mismatch_repaired, claim, points, "exact", "enumeration", domain=DOMAIN)
 
 

@@ -161,7 +161,7 @@ def slope_on_example_1(claim: Claim, depth: Depth) -> Evidence:
     fixed = {"start_distance": 1.0, "block_staleness": 3.0, "example_gradient": 2.0}
 
     def run(rounds: int) -> Run:
-        lr = value_of(claim.formulas["step"], {"iterations": float(rounds)})
+        lr = float(value_of(claim.formulas["step"], {"iterations": float(rounds)}))
         return Run(averaged(rows, lr, rounds, curvature=2.0) / 4, fixed | {"iterations": float(rounds)})
 
     line = Rate(T, HALF, claim.bound.rhs, fixed, powers(4, 6, 6 + last), run)

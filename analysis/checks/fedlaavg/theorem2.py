@@ -84,12 +84,15 @@ def steps_of_both_phases(claim: Claim, depth: Depth) -> Evidence:
 
 @checks(
     paper.thm2_eq12,
-    mutants=[times("bound", "1/2"), put("bound", start_distance, 0), put("bound", block_staleness, 0), without("step")],
-)
+    mutants=[times("bound", "1/2"), put("bound", start_distance, 0), without("step"),
+             put("bound", block_staleness, sympy.sqrt(block_staleness))],
+)  # fmt: skip
 @rests_on({"step": lr <= sympy.Rational(1, 2)})
 def averages_for_any_step(claim: Claim, depth: Depth) -> Evidence:
     """The mean square over the whole orbit, any step up to 1/2."""
-    return held_at(averages, claim, points(depth), "exact", "exact orbits", domain=DOMAIN)
+    long = {"first_block": 30, "second_block": 30, "start": F(0), "example_lr": F(1, 500), "iterations": 60}
+    domain = f"{DOMAIN}; blocks of 30 with step 1/500"
+    return held_at(averages, claim, [*points(depth), long], "exact", "exact orbits", domain=domain)
 
 
 @checks(

@@ -23,7 +23,7 @@ linspeed_attained = paper.claim(
     "linspeed.attained", "sigma/sqrt(S I T) is attained",
     kind="law", where="ours, on section 5", origin="ours",
     words="In the runs of cor32.attained the error has the exponents of this rate.",
-    formulas=linspeed.formulas,
+    formulas={"rate": linspeed.formulas["rate"]},
     uses=("amplified.linspeed", "amplified.cor32.attained"),
     mentions=(P,),
 )  # fmt: skip

@@ -11,6 +11,6 @@ A3_attained = paper.claim(
     words="At Corollary 4's step sizes the average squared gradient of clients at (x -+ d)^2/2, each with probability "
     "S/N and weight N/S, has slope -1/2 in T and in S, and 0 in N at fixed S.",
     assumes=A3.assumes,
-    formulas=A3.formulas,
+    formulas={"leading order": A3.formulas["leading order"]},
     uses=("fedau.A3", "fedau.cor4"),
 )  # fmt: skip

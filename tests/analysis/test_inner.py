@@ -1,0 +1,57 @@
+"""Which falsifications inside a statement are tried: those that say more somewhere, and no others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sympy import Rational
+
+from fltheory.ledger import Bound, Paper
+from fltheory.symbols import cohort_size, n_clients, noise_std, rate, rounds, smoothness
+from tests.analysis import inner
+
+CLAIM = Paper("inner", "A draft", edition="draft").claim(
+    "thm1", "A bound", kind="theorem", where="1", words="It is small.",
+    conditions={"many": n_clients >= 2, "cohort": cohort_size <= n_clients},
+    bound=Bound("error", noise_std**2 / n_clients + rounds), formulas={"share": cohort_size / n_clients},
+)  # fmt: skip
+
+
+def test_exponents_that_make_a_bound_smaller() -> None:
+    names = [mutant.name for mutant in inner.exponents(CLAIM)]
+    assert names == [
+        # 1/n_clients is small beside the rounds unless noise_std is large, and then a root of noise_std falsifies too
+        "bound: n_clients -> n_clients^2",
+        "bound: noise_std -> noise_std^1/2",
+        "bound: rounds -> rounds^1/2",
+        "share: cohort_size -> cohort_size^2",
+        "share: n_clients -> n_clients^2",
+    ]
+
+
+def test_a_factor_of_two_falsifies_no_bound_that_need_not_be_tight() -> None:
+    twofold = replace(CLAIM, conditions={}, bound=Bound("error", 1 + rate), formulas={})
+    assert not list(inner.exponents(twofold))
+
+
+def test_conditions_that_admit_more() -> None:
+    names = [mutant.name for mutant in inner.loosened(CLAIM, CLAIM.conditions)]
+    assert names == [
+        "many: twice the room",  # n_clients^2 >= 2 admits no other whole number than n_clients >= 2
+        "cohort: twice the room",
+        "cohort: n_clients -> n_clients^2",
+    ]
+    (wider, *_) = inner.loosened(CLAIM, {"many": CLAIM.conditions["many"]})
+    assert wider.apply(CLAIM).conditions["many"] == (2 * n_clients >= 2)
+
+
+def test_each_summand_is_halved() -> None:
+    bounds = [mutant.apply(CLAIM).bound for mutant in inner.halves(CLAIM)]
+    noise = noise_std**2 / n_clients
+    assert {bound.rhs.expand() for bound in bounds if bound} == {noise / 2 + rounds, noise + rounds / 2}
+
+
+def test_attained_exponents_are_shifted_both_ways() -> None:
+    one = replace(CLAIM, bound=Bound("error", smoothness / 1))
+    bounds = [mutant.apply(one).bound for mutant in inner.shifted(one)]
+    assert [bound.rhs for bound in bounds if bound] == [smoothness ** Rational(3, 2), smoothness ** Rational(1, 2)]
