@@ -41,7 +41,7 @@ _NAMES = {name: f"\\{name} " for name in _GREEK} | {
     "grad": r"\nabla ",
     "Pr": r"\Pr",
     "calF": r"\mathcal{F}",
-    "T_min": r"\hat{T}",
+    "hatT": r"\hat{T}",
     "vhat": r"\hat{v}",
     "Psi": r"\Psi ",
     "log": r"\log ",

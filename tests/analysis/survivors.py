@@ -106,7 +106,6 @@ HARMLESS: dict[tuple[str, str], str] = {
     ("fedau.thm3.improved", "bound: cutoff -> cutoff^1/2"): LOOSE,
     ("fedau.thm3.improved", "bound: rate -> rate^2"): LOOSE,
     ("fedau.lemB71", "published order: min_rate -> min_rate^2"): MORE,
-    ("fast.thm2.mixed_reverse", "bound: half of local_lr*local_steps*(1 - snapshot_rate)/(2*strong_convexity)"): ROOM,
     ("fedlaavg.thm1.X", "step: twice the room"): SHORTER,
     ("fedlaavg.thm1.X", "step: example_lr -> example_lr^2"): SHORTER,
     ("fedlaavg.thm2.eq9", "step: twice the room"): SHORTER,

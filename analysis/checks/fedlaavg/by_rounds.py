@@ -127,7 +127,7 @@ def drift_of_local_iterates(claim: Claim, depth: Depth) -> Evidence:
 
 @checks(
     paper.eq46_repaired,
-    mutants=[put("bound", Max(I, 2), I), put("bound", Max(I, 2) ** 2, 4 * Max(I, 2)), times("bound", "1/8")],
+    mutants=[put("bound", Max(I, 2), I), put("bound", Max(I, 2) ** 2, 2 * Max(I, 2)), times("bound", "1/8")],
 )
 def third_cross_term_repaired(claim: Claim, depth: Depth) -> Evidence:
     """Runs, those that (46) does not allow for among them, and one with much staleness."""

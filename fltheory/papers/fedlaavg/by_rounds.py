@@ -147,11 +147,11 @@ eq45 = paper.claim(
 eq46 = paper.claim(
     "eq46", "(46): third cross term, round-based",
     kind="equation", where="(46)",
-    words="E<grad f(x^(T_min-1)), mean latest gradient> is at least D/2 + A/2 - I^2 L^2 C^2 gamma^2 G^2/2 once every "
+    words="E<grad f(x^(hatT-1)), mean latest gradient> is at least D/2 + A/2 - I^2 L^2 C^2 gamma^2 G^2/2 once every "
     "client "
     "has taken part; in other words D/2 + A/2 minus the left is at most the bound.",
     assumes=ALL,
-    bound=Bound("D/2 + A/2 - E<grad f(x^(T_min-1)), mean latest gradient>", STALE / 2, unit=SQUARE),
+    bound=Bound("D/2 + A/2 - E<grad f(x^(hatT-1)), mean latest gradient>", STALE / 2, unit=SQUARE),
     uses=("fedlaavg.lem4", "fedlaavg.lem5", "fedlaavg.lem6"),
     repaired_by="fedlaavg.eq46.repaired",
     gap="The local iterates drift from the virtual one within a round, which the step after (26) and (27) has no "
@@ -163,7 +163,7 @@ eq46_repaired = paper.claim(
     kind="equation", where="ours", origin="ours",
     words="The same with max(I, 2)^2, with availability independent of the samples.",
     assumes=ALL,
-    bound=Bound("D/2 + A/2 - E<grad f(x^(T_min-1)), mean latest gradient>", SAFE / 2, unit=SQUARE),
+    bound=Bound("D/2 + A/2 - E<grad f(x^(hatT-1)), mean latest gradient>", SAFE / 2, unit=SQUARE),
     uses=("fedlaavg.lem4", "fedlaavg.lem5", "fedlaavg.lem6"),
     mentions=(A, D),
 )  # fmt: skip

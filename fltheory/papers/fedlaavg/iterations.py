@@ -184,8 +184,8 @@ eq25 = paper.claim(
 eq26 = paper.claim(
     "eq26", "(26): polarisation of the third cross term",
     kind="equation", where="(26)",
-    words="E<grad f(x^(T_min-1)), mean latest gradient> = D/2 + A/2 - (1/2) E|grad f(x^(T_min-1)) - (1/N) sum grad "
-    "f_i(x^(T_i - 1))|^2, T_min the smallest T_i; in letters: old, mean and their difference.",
+    words="E<grad f(x^(hatT-1)), mean latest gradient> = D/2 + A/2 - (1/2) E|grad f(x^(hatT-1)) - (1/N) sum grad "
+    "f_i(x^(T_i - 1))|^2, hatT the smallest T_i; in letters: old, mean and their difference.",
     assumes=ALL,
     formulas={
         "polarised": (Symbol("old") ** 2 + Symbol("mean") ** 2 - (Symbol("old") - Symbol("mean")) ** 2) / 2,
@@ -197,9 +197,9 @@ eq26 = paper.claim(
 eq27 = paper.claim(
     "eq27", "(27): staleness of the gradients",
     kind="equation", where="(27)",
-    words="The last mean square of (26), T_min the smallest T_i.",
+    words="The last mean square of (26), hatT the smallest T_i.",
     assumes=ALL,
-    bound=Bound("E|grad f(x^(T_min-1)) - (1/N) sum grad f_i(x^(T_i - 1))|^2", STALE, unit=SQUARE),
+    bound=Bound("E|grad f(x^(hatT-1)) - (1/N) sum grad f_i(x^(T_i - 1))|^2", STALE, unit=SQUARE),
     uses=("fedlaavg.lem1", "fedlaavg.lem4"),
     gap=UNDEFINED,
     mentions=(N,),
