@@ -18,7 +18,7 @@ test-core: .venv/dev
 
 # Every falsified claim (make test runs one a check).
 mutants: .venv/dev
-	$(BIN)/python -m pytest -q --mutants=all tests/analysis/test_mutants.py
+	$(BIN)/python -m pytest -q -n 2 --mutants=all tests/analysis/test_mutants.py
 
 lint: .venv/all
 	$(BIN)/ruff check .

@@ -54,7 +54,9 @@ def books(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, dict[str, Exhi
     }
     entries, load = exhibits.plugins.entries, exhibits.plugins.load
     monkeypatch.setattr(exhibits.plugins, "entries", lambda group: known.get(group) or entries(group))
-    monkeypatch.setattr(exhibits.plugins, "load", lambda entry: entry if isinstance(entry, dict) else load(entry))
+    monkeypatch.setattr(
+        exhibits.plugins, "load", lambda entry, *kind: entry if isinstance(entry, dict) else load(entry, *kind)
+    )
     return known
 
 
