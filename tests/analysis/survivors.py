@@ -2,9 +2,9 @@
 
 Each condition dropped or loosened, each summand of a bound dropped and, where the bound is proved, halved; each formula
 times 13/10 and 7/10, and each symbol of a bound or a formula with a wrong exponent (`tests.analysis.inner`). Noticed if
-one check of the claim, that of its units aside, changes its verdict at quick depth. Of a claim for which no evidence
-speaks only the formulas are tried, and any change of the evidence counts: that the statement is wrong stays true.
-`HARMLESS` names those that leave the statement true, with the reason.
+one check of the claim changes its verdict at quick depth. Of a claim for which no evidence speaks only the formulas are
+tried, and any change of the evidence counts: that the statement is wrong stays true. `HARMLESS` names those that leave
+the statement true, with the reason.
 """
 
 from __future__ import annotations

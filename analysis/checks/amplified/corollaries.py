@@ -318,7 +318,7 @@ def whole_interval(claim: Claim, depth: Depth) -> Evidence:
     same = all(claim.formulas[name] == part for name, part in amplified.cor33_repaired.formulas.items())
     given = all(gives(claim, relation) for relation in amplified.cor33_repaired.conditions.values())
     bounded = long is not None and long.gts == P
-    variance = v2 * P / (long.lts * more_than(1)) if bounded else sympy.oo
+    variance = v2 * P / (long.lts * more_than(1)) if bounded else sympy.oo  # type: ignore[union-attr]
     steps = [
         Fact("step sizes and conditions are those of Corollary 3.3, repaired", same and given),
         Fact("P is bounded from below", bounded),

@@ -134,7 +134,7 @@ def token_of_two_clients(claim: Claim, depth: Depth) -> Evidence:
     """
     printed, asymptotic = Tally(), Tally()
     ratios = []
-    slopes = itertools.product((F(1, 10), F(1, 2), F(9, 10)), (1, F(1, 2)))
+    slopes = itertools.product((F(1, 10), F(1, 2), F(9, 10)), (F(1), F(1, 2)))
     for (s, slope), length in itertools.product(slopes, (1, 10, 100, 1000)):
         m = 2 * s - 1
         long_run = (1 + m) / (1 - m) / 4
