@@ -25,11 +25,13 @@ class Number:
     sd: float | None = None
     n: int | None = None
     decimals: int = 1
+    sd_decimals: int | None = None  # if they are others than those of the mean
 
     def __str__(self) -> str:
         if math.isnan(self.mean):
             return "diverged"
-        spread = "" if self.sd is None else f" ± {self.sd:.{self.decimals}f}"
+        decimals = self.decimals if self.sd_decimals is None else self.sd_decimals
+        spread = "" if self.sd is None else f" ± {self.sd:.{decimals}f}"
         return f"{self.mean:.{self.decimals}f}{spread}"
 
 
@@ -50,20 +52,26 @@ def late_mean(own: pl.DataFrame, metric: str, share: float = LATE) -> float:
     return float(late[~np.isnan(late)].mean()) if not np.isnan(late).all() else float("nan")
 
 
-def window(scale: str, run: Run) -> float:
-    """The share of the rounds over which the numbers of a table are means."""
-    return min(1.0, PAPER_WINDOW / run.experiment["rounds"]) if scale == "paper" else LATE
+def window(scale: str, run: Run, records: int | None = None) -> float:
+    """The share of the rounds over which the numbers of a table are means.
+
+    records   how many of the last records the paper averages over, if it is them that it counts
+    """
+    rounds = run.experiment["rounds"]
+    if records is not None:
+        return min(1.0, records * run.experiment["record"]["every"] / rounds)
+    return min(1.0, PAPER_WINDOW / rounds) if scale == "paper" else LATE
 
 
-def number(run: Run, label: str, metric: str, scale: str, unit: float = 1) -> Number | None:
+def number(run: Run, label: str, metric: str, scale: str, unit: float = 1, records: int | None = None) -> Number | None:
     """`late_mean` of an algorithm over its seeds, times `unit`; None if it was not run or not recorded.
 
-    A seed that stopped before the last round has diverged, and so has the mean: it is NaN.
+    records   as in `window`. A seed that stopped before the last round has diverged, and so has the mean: it is NaN.
     """
     own = _own(run, label, metric)
     if own is None:
         return None
-    share, last = window(scale, run), run.experiment["rounds"]
+    share, last = window(scale, run, records), run.experiment["rounds"]
     values = np.array(
         [
             unit * late_mean(seed, metric, share) if seed["round"].max() == last else np.nan

@@ -99,7 +99,8 @@ class Table:
 
 def printed(mean: str, sd: str = "") -> Number:
     """A number as it stands in a paper, with its decimals."""
-    return Number(float(mean), float(sd) if sd else None, decimals=len(mean.partition(".")[2]))
+    decimals, sd_decimals = (len(number.partition(".")[2]) for number in (mean, sd))
+    return Number(float(mean), float(sd) if sd else None, None, decimals, sd_decimals)
 
 
 def _texts(cell: Cell) -> tuple[str, str]:

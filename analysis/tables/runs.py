@@ -1,14 +1,38 @@
-"""A section of a table from a run: published numbers, and those of the run if there is one."""
+"""A section of a table from runs: published numbers, and those of the runs that are there."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from analysis.exhibits import Given
-from analysis.measured import Number, about, number, sentence, window
-from analysis.tables.layout import Cell, Section
+from analysis.measured import Number, about, labels, number, sentence, window
+from analysis.tables.layout import Cell, Section, Value
+from sims.store import Run
 
 Metrics = Mapping[str, tuple[str, float] | None]  # column -> recorded metric and factor; None if nothing records it
+NOT_RECORDED = "not recorded"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a section.
+
+    name     what the table calls it
+    key      what the published data call it
+    places   file of an experiment and label of an algorithm in it; the first that was run is shown
+    """
+
+    name: str
+    key: str
+    places: Sequence[tuple[str, str]]
+
+    def found(self, given: Given) -> tuple[Run, str] | None:
+        """The run that is shown and the label in it."""
+        for file, label in self.places:
+            if file in given.runs and label in labels(given.runs[file]):
+                return given.runs[file], label
+        return None
 
 
 def section(
@@ -19,27 +43,61 @@ def section(
     metrics: Metrics,
     published: Mapping[tuple[str, str], Number],
 ) -> Section:
-    """A row for each method, a column for each of `metrics`.
+    """A row for each method, a column for each of `metrics`, all of one run.
 
     file       of the experiment
     methods    name in the published data -> label in the experiment file
     published  (method, column) -> number; methods without one are left out, unless there are no numbers at all
     """
     shown = {m: label for m, label in methods.items() if not published or any(m == own for own, _ in published)}
-    run = given.runs.get(file)
-    if run is None:
-        cells = {(m, c): Cell(published.get((m, c))) for m in shown for c in metrics}
-        words, known = f"not run at {given.scale} scale ({file})", {}
-    else:
-        cells = {
-            (m, c): Cell(
-                published.get((m, c)),
-                number(run, label, metric[0], given.scale, metric[1]) if metric else "not recorded",
+    return section_of(given, title, [Row(label, m, [(file, label)]) for m, label in shown.items()], metrics, published)
+
+
+def section_of(
+    given: Given,
+    title: str,
+    rows: Sequence[Row],
+    metrics: Metrics,
+    published: Mapping[tuple[str, str], Number],
+    records: Mapping[str, int] | None = None,
+) -> Section:
+    """As `section`, with rows that may be of different runs.
+
+    published  (key of a row, column) -> number
+    records    column -> how many of the last records its numbers are means of; without it, as
+               `analysis.measured.window` says
+    """
+    late = records or {}
+    cells = {}
+    for row in rows:
+        found = row.found(given)
+        cells[row.name] = {
+            column: Cell(
+                published.get((row.key, column)), found and _measured(*found, given.scale, metric, late.get(column))
             )
-            for m, label in shown.items()
-            for c, metric in metrics.items()
+            for column, metric in metrics.items()
         }
-        last = f"mean over the last {window(given.scale, run) * run.experiment['rounds']:g} rounds"
-        words, known = f"measured at {given.scale} scale: {sentence(run)}; {last}", about(run)
-    rows = {label: {c: cells[m, c] for c in metrics} for m, label in shown.items()}
-    return Section(title, words, rows, {"scale": given.scale, **known})
+    files = dict.fromkeys(file for row in rows for file, _ in row.places)
+    runs = [given.runs[file] for file in files if file in given.runs]
+    if not runs:
+        return Section(title, f"not run at {given.scale} scale ({', '.join(files)})", cells, {"scale": given.scale})
+    ends = dict.fromkeys(_end(given.scale, run, records) for run in runs)
+    words = f"measured at {given.scale} scale: {'; '.join(map(sentence, runs))}; {', '.join(ends)}"
+    known = [about(run) for run in runs]
+    together = {key: "; ".join(dict.fromkeys(str(one[key]) for one in known)) for key in known[0]}
+    return Section(title, words, cells, {"scale": given.scale, **together})
+
+
+def _measured(run: Run, label: str, scale: str, metric: tuple[str, float] | None, records: int | None) -> Value:
+    if metric is None or metric[0] not in run.experiment["record"]["what"]:
+        return NOT_RECORDED
+    return number(run, label, metric[0], scale, metric[1], records)
+
+
+def _end(scale: str, run: Run, records: Mapping[str, int] | None) -> str:
+    """What the numbers are means of, in words."""
+    if records is None:
+        return f"mean over the last {window(scale, run) * run.experiment['rounds']:g} rounds"
+    return ", ".join(
+        f"{column}: mean of the last {n} records" if n > 1 else f"{column}: at the end" for column, n in records.items()
+    )

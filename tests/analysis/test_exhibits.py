@@ -18,6 +18,7 @@ from analysis.figures import fedau as fedau_figures
 from analysis.figures.style import Picture, house_style, new_figure
 from analysis.stored_runs import runs_of
 from analysis.tables import amplified as amplified_tables
+from analysis.tables import fast as fast_tables
 from analysis.tables import fedau as fedau_tables
 from fltheory.errors import InputError
 from sims import store as stored
@@ -25,7 +26,7 @@ from sims.experiment import read, read_without_data
 from tests.analysis.runs import made_up
 
 FIGURES = {"fedau": fedau_figures.figures, "amplified": amplified_figures.figures}
-TABLES = {"fedau": fedau_tables.tables, "amplified": amplified_tables.tables}
+TABLES = {"fedau": fedau_tables.tables, "amplified": amplified_tables.tables, "fast": fast_tables.tables}
 PUBLISHED = {  # of the two papers
     *(f"fedau.fig{n}" for n in ("1", "C61", "C62", "D21", "D22", "D23", "D24", "D41", "D42", "D51", "D52", "D61")),
     "amplified.fig1", "amplified.fig2",
@@ -66,7 +67,7 @@ def draw(names: list[str], out: Path, store: Path, *, scale: str = "smoke", run:
     return paths, told
 
 
-def test_the_entry_points_name_the_books_of_both_papers() -> None:
+def test_the_entry_points_name_the_books_of_these_papers() -> None:
     import tomllib
 
     entries = tomllib.loads(Path("pyproject.toml").read_text())["project"]["entry-points"]
