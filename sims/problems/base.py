@@ -15,7 +15,25 @@ from sims.algorithms.protocol import Cohort, Work
 from sims.arrays import Array, array_namespace
 
 
-@dataclass(frozen=True)
+class Deferred:
+    """A field of a dataclass that may be given as a function without arguments, called when it is first read."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            raise AttributeError(self._name)  # as of a field without a default
+        value = vars(instance)[self._name]
+        if callable(value):
+            value = vars(instance)[self._name] = value()
+        return value
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        vars(instance)[self._name] = value
+
+
+@dataclass(frozen=True, kw_only=True)
 class Constants:
     """Exact constants of a problem; math.inf where there is none, None where it is not known.
 
@@ -26,7 +44,7 @@ class Constants:
     polyak_lojasiewicz      mu of the global objective in ||grad f||^2 >= 2 mu (f - f*); 0 if there is none
     noise_std               sigma of one stochastic gradient, sup over clients and points
     noise_smoothness        L_sigma: mean-square Lipschitz constant of the gradient noise
-    heterogeneity           delta: sup over clients and points of ||grad F_n - grad f||
+    heterogeneity           delta: sup over clients and points of ||grad F_n - grad f||; may be given as a function
     gradient_bound          G: sup over points of ||grad f||
     minimum, minimiser      f*, x* of the global objective; -math.inf and None if it is unbounded below
     client_gradient_bound   sup over clients and points of ||grad F_n||
@@ -38,7 +56,7 @@ class Constants:
     polyak_lojasiewicz: Any
     noise_std: Any
     noise_smoothness: Any
-    heterogeneity: Any
+    heterogeneity: Any = Deferred()
     gradient_bound: Any
     minimum: Any
     minimiser: Any

@@ -43,10 +43,13 @@ class Shape:
 class Sigmoid(Shape):
     """A convex function whose slope rises from -bound to bound.
 
+    shortfall     (z, s) with z >= s >= 0, elementwise in z -> (bound - phi'(z)) / (bound - phi'(s)), to all digits
+                  also where phi' rounds to the bound
     tail, third   distance r -> bounds on phi'' and, elementwise, on |phi'''| beyond r that decrease to 0
     fourth        sup |phi''''|
     """
 
+    shortfall: Callable[[Array, float], Array] = np.maximum
     tail: Callable[[float], float] = math.exp
     third: Callable[[Array], Array] = np.exp
     fourth: float = math.inf
@@ -63,12 +66,16 @@ def log_cosh_shape() -> Sigmoid:
     def slope(z: Array) -> Array:
         return array_namespace(z).tanh(z)
 
+    def shortfall(z: Array, s: float) -> Array:  # 1 - tanh z = 2 / (1 + exp 2z)
+        return np.exp(2 * (s - z)) * (1 + math.exp(-2 * s)) / (1 + np.exp(-2 * z))
+
     return Sigmoid(
         "log-cosh",
         value,
         slope,
         smoothness=Fraction(1),
         bound=Fraction(1),
+        shortfall=shortfall,
         tail=lambda r: 4 * math.exp(-2 * r),  # phi'' = sech^2
         # phi''' = -2 tanh sech^2, largest where tanh^2 = 1/3
         third=lambda r: np.minimum(4 / math.sqrt(27), 8 * np.exp(-2 * r)),
@@ -77,17 +84,31 @@ def log_cosh_shape() -> Sigmoid:
 
 
 def pseudo_huber_shape(width: Any = 1) -> Sigmoid:
-    """width^2 (sqrt(1 + (z / width)^2) - 1): quadratic near 0, slope +-width far away."""
+    """width^2 (sqrt(1 + (z / width)^2) - 1): quadratic near 0, slope +-width far away.
+
+    Raises InputError for a width outside [1e-100, 1e100], whose square and its inverse are hardly floats.
+    """
     width = number("width", width)
     if width <= 0:
         raise InputError("width", width, "greater than 0")
+    if not 1e-100 <= width <= 1e100:
+        raise InputError("width", width, "between 1e-100 and 1e100")
     scale = float(width)
 
+    def length(z: Array) -> Array:
+        """sqrt(width^2 + z^2), whose squares would overflow, of float32 soon."""
+        xp = array_namespace(z)
+        return xp.hypot(z, xp.full_like(z, scale))
+
     def value(z: Array) -> Array:
-        return z * z / (1 + array_namespace(z).sqrt(1 + (z / scale) ** 2))
+        return z * (scale * (z / (scale + length(z))))
 
     def slope(z: Array) -> Array:
-        return z / array_namespace(z).sqrt(1 + (z / scale) ** 2)
+        return scale * (z / length(z))
+
+    def shortfall(z: Array, s: float) -> Array:  # 1 - z / length = width^2 / (length (length + z))
+        here, there = length(z), math.hypot(scale, s)
+        return there / here * ((there + s) / (here + z))
 
     return Sigmoid(
         "pseudo-Huber",
@@ -95,9 +116,10 @@ def pseudo_huber_shape(width: Any = 1) -> Sigmoid:
         slope,
         smoothness=Fraction(1),
         bound=width,
-        tail=lambda r: (1 + (r / scale) ** 2) ** -1.5,
+        shortfall=shortfall,
+        tail=lambda r: (scale / math.hypot(scale, r)) ** 3,
         # phi''' = -3 u (1 + u^2)^(-5/2) / width for z = u width, largest at u = 1/2
-        third=lambda r: np.minimum(48 / (25 * math.sqrt(5)), 3 / (1 + (r / scale) ** 2) ** 2) / scale,
+        third=lambda r: np.minimum(48 / (25 * math.sqrt(5)), 3 * (scale / length(r)) ** 4) / scale,
         fourth=3 / scale**2,  # at 0
     )
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from bisect import bisect_left
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
@@ -11,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
+from fltheory.errors import InputError
 from sims.arrays import Array, array_namespace
 from sims.problems.analytic import Analytic
 from sims.problems.base import Constants
@@ -20,12 +23,22 @@ from sims.problems.shapes import Sigmoid, log_cosh_shape, pseudo_huber_shape
 from sims.problems.tables import Table, per_client
 from sims.problems.tilted import refuse_exact
 
+FARTHEST = 1e50  # distance of two centres, over the bound of the slope: squares and fourth powers must be floats
+
 
 class Shifted(Analytic):
-    """F_n(x) = sum_j phi(x_j - b_nj) with centres b_n (N, d). Takes floats only, numpy or torch."""
+    """F_n(x) = sum_j phi(x_j - b_nj) with centres b_n (N, d). Takes floats only, numpy or torch.
+
+    Raises InputError for centres that are more than 1e50 times the bound of the slope apart.
+    """
 
     def __init__(self, shape: Sigmoid, centres: Any, noise: Noise | None = None) -> None:
         (self.centres,) = per_client(centres=centres)
+        farthest = FARTHEST * float(shape.bound)
+        with np.errstate(over="ignore"):
+            apart = np.ptp(self.centres.astype(np.float64), axis=0).max()
+        if apart > farthest:
+            raise InputError("centres", self.centres, f"at most {farthest:g} apart")
         super().__init__(self.centres.shape, noise)
         self.shape, self._centres = shape, Table("centres", self.centres)
 
@@ -41,14 +54,14 @@ class Shifted(Analytic):
     def constants(self) -> Constants:
         shape, columns = self.shape, self.centres.astype(np.float64).T
         minimiser = np.array([self._stationary(column) for column in columns])
-        bound = root(self.dimension * shape.bound**2)
+        bound = shape.bound * root(Fraction(self.dimension))
         return Constants(
             smoothness=shape.smoothness,
             strong_convexity=0,
             polyak_lojasiewicz=0,
             noise_std=self.noise.std,
             noise_smoothness=self.noise.smoothness,
-            heterogeneity=self._heterogeneity(),
+            heterogeneity=self._heterogeneity,  # a search over all clients, seldom asked for
             gradient_bound=bound,
             minimum=float(self.objective(minimiser)),
             minimiser=minimiser,
@@ -56,12 +69,31 @@ class Shifted(Analytic):
         )
 
     def _stationary(self, centres: Array) -> float:
-        """The root of the mean slope, which rises from the smallest to the largest centre."""
-        low, high = centres.min(), centres.max()
-        if low == high:
-            return float(low)
-        width = high - low
-        return brentq(lambda x: self.shape.slope(x - centres).sum(), low, high, xtol=1e-16 * width, rtol=8.9e-16)
+        """Where the slopes of all clients add up to 0, to a few ulps of its distances from the centres next to it."""
+        ordered = np.unique(centres)
+        if len(ordered) == 1:
+            return float(ordered[0])
+
+        def balance(x: float) -> float:
+            return self._balance(x - centres)
+
+        above = bisect_left(ordered, 0.0, lo=1, hi=len(ordered) - 1, key=balance)
+        low, high = ordered[above - 1], ordered[above]
+        return brentq(balance, low, high, xtol=sys.float_info.min, rtol=4 * sys.float_info.epsilon, maxiter=10_000)
+
+    def _balance(self, away: Array) -> float:
+        """A number with the sign of the sum of the slopes at these distances from the centres, (N,).
+
+        A steep slope is the bound, or minus the bound, less its shortfall. The bounds cancel as whole numbers; added
+        as they are, they would swallow the shortfalls. Where nothing but shortfalls is left, only their ratios count,
+        which do not underflow.
+        """
+        slopes = self.shape.slope(away) / float(self.shape.bound)
+        steep = np.abs(slopes) > 1 / 2
+        sides, distances = np.sign(away[steep]), np.abs(away[steep])
+        whole = sides.sum()
+        unit = distances.min() if steep.all() and whole == 0 else 0.0
+        return float(whole + slopes[~steep].sum() - (sides * self.shape.shortfall(distances, unit)).sum())
 
     def _heterogeneity(self) -> Number:
         """Coordinates move independently, so the supremum for a client is taken in each on its own."""
@@ -93,9 +125,14 @@ class Shifted(Analytic):
             own = np.maximum(np.maximum(left - centre, centre - right), 0)
             return np.minimum(shape.third(own) + shape.third(apart).mean(axis=1), (high - low) * shape.fourth)
 
-        # The slopes alone keep what intervals between neighbouring floats add within reason.
+        # The slopes alone keep what intervals between neighbouring floats add within reason. Taylor's bound is the
+        # tight one where the centres are so close that the slopes' rounding hides what they differ by.
+        offsets = centres - centre
+        taylor = float(shape.smoothness) * abs(offsets.mean()) + shape.third(np.zeros(1))[0] * (offsets**2).mean() / 2
         return min(
-            largest(gap, low - reach, high + reach, bend, rounding), 2 * float(shape.bound) * (1 - 1 / len(centres))
+            largest(gap, low - reach, high + reach, bend, rounding),
+            2 * float(shape.bound) * (1 - 1 / len(centres)),
+            float(taylor) * (1 + 1e-12),
         )
 
 
