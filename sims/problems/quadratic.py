@@ -22,6 +22,8 @@ from sims.problems.noise import Noise
 from sims.problems.rational import norm
 from sims.problems.tables import Table, per_client
 
+MOST_CLIENTS = 100_000  # of a family that is given by a number of clients: exact sums over them take seconds here
+
 
 class DiagonalQuadratic(Analytic):
     """F_n(x) = sum_j h_nj (x_j - b_nj)^2 / 2 + a_nj x_j, with curvatures h, centres b and slopes a.
@@ -90,6 +92,8 @@ def groups(
     repeats = [count("sizes", size) for size in each]
     if len(repeats) != len(centre):
         raise InputError("sizes", sizes, f"one number or one for each of the {len(centre)} groups")
+    if sum(repeats) > MOST_CLIENTS:
+        raise InputError("sizes", sizes, f"of at most {MOST_CLIENTS:,} clients in all, over which constants are summed")
     return DiagonalQuadratic(np.repeat(curvature, repeats, axis=0), np.repeat(centre, repeats, axis=0), noise)
 
 
@@ -108,6 +112,8 @@ def plus_minus_one(n_clients: int = 2, noise: Noise | None = None) -> DiagonalQu
     """
     if count("n_clients", n_clients, least=2) % 2:
         raise InputError("n_clients", n_clients, "even")
+    if n_clients > MOST_CLIENTS:
+        raise InputError("n_clients", n_clients, f"at most {MOST_CLIENTS:,}, over which constants are summed exactly")
     return groups((1, -1), 1, n_clients // 2, noise)
 
 
