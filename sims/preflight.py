@@ -26,7 +26,7 @@ from sims.problems.base import Problem
 from sims.recorder import Record, check_metrics, recorded
 from sims.refusals import about, building
 from sims.rounds import Setup, Simulation
-from sims.schedules import constant
+from sims.schedules import constant, scheduled
 
 log = logging.getLogger(__name__)
 
@@ -95,6 +95,7 @@ def check(experiment: Experiment, model: npt.NDArray[Any] | None = None) -> None
             check_metrics(tuple(experiment.record.what), one.problem, one.rates)
             _check_size(experiment, one)
             _check_log(one.process, experiment.rounds)
+            _check_schedule(one, experiment.rounds)
             with building(f"algorithm {contestant['name']}", contestant), _suffering(experiment):
                 _run_first_round(experiment, one, model)
         _doubt_step(one, experiment.rounds, label)
@@ -138,6 +139,13 @@ def _check_log(process: Any, rounds: int) -> None:
     if isinstance(process, Recorded) and process.end == "raise" and rounds > process.n_rounds:
         allowed = f'at most the {process.n_rounds} rounds of the log, as the process has end = "raise"'
         raise InputError("rounds", rounds, allowed)
+
+
+def _check_schedule(one: Setup, rounds: int) -> None:
+    """The factors of the schedules here are the most extreme at the ends of a run."""
+    if one.schedule is not constant():
+        for round in (0, rounds - 1):
+            scheduled(one.schedule, one.hyper.local_lr, round, rounds)
 
 
 def _doubt_step(one: Setup, rounds: int, label: str) -> None:

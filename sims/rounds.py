@@ -30,7 +30,7 @@ from sims.problems.base import Problem
 from sims.problems.local import local_update
 from sims.recorder import Moment, Record, on_host
 from sims.roles import Roles
-from sims.schedules import Schedule, constant
+from sims.schedules import Schedule, constant, name_of, scheduled
 from sims.selection import Selection, all_available, strength_of
 from sims.weighting import Rule
 
@@ -72,7 +72,7 @@ class Setup:
         if not _is_below_one(self.dropout):
             raise InputError("dropout", self.dropout, "a probability in [0, 1)")
         if self.schedule is not constant() and not hasattr(self.hyper, "local_lr"):
-            raise InputError("schedule", _name(self.schedule), f"constant, as {self.algorithm.name} has no local_lr")
+            raise InputError("schedule", name_of(self.schedule), f"constant, as {self.algorithm.name} has no local_lr")
         if self.warm and self.algorithm.warm_role is None:
             raise InputError("warm", True, f"false for {self.algorithm.name}, which has no caches to fill")
 
@@ -90,10 +90,6 @@ def _is_below_one(value: Any) -> bool:
         return probabilities("dropout", value, zero=True).ndim == 0 and value < 1
     except InputError:
         return False
-
-
-def _name(schedule: Schedule) -> str:
-    return str(getattr(getattr(schedule, "func", schedule), "__name__", schedule)).strip("_")
 
 
 def require_clients(of_the_process: int, of_the_problem: int) -> None:
@@ -226,10 +222,11 @@ class Simulation:
         return _placed(cohort, self.state.linear["x"]), participated
 
     def _hyper(self) -> Any:
-        factor = self.setup.schedule(self.round, self.rounds)
-        if factor == 1:
-            return self.setup.hyper
-        return replace(self.setup.hyper, local_lr=self.setup.hyper.local_lr * factor)
+        setup = self.setup
+        if setup.schedule is constant():
+            return setup.hyper
+        local_lr = scheduled(setup.schedule, setup.hyper.local_lr, self.round, self.rounds)
+        return replace(setup.hyper, local_lr=local_lr)
 
     def _moment(self, participated: BoolArray) -> Moment:
         setup = self.setup
@@ -365,7 +362,7 @@ def _require_one_kind(setup: Setup, start: Array) -> None:
     if is_exact(start) and setup.rule is not None:
         raise InputError("weighting", type(setup.rule).__name__, "left out for an exact start: its weights are floats")
     if is_exact(start) and setup.schedule is not constant():
-        raise InputError("schedule", _name(setup.schedule), "constant for an exact start: its factors are floats")
+        raise InputError("schedule", name_of(setup.schedule), "constant for an exact start: its factors are floats")
 
 
 def _placed(cohort: Cohort, model: Array) -> Cohort:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from fltheory.errors import InputError, count
 from sims.algorithms.arguments import positive
@@ -36,6 +37,23 @@ def decay(at: Sequence[int], factor: float) -> Schedule:
         raise InputError("at", at, "a list of rounds")
     positive(factor=factor)
     return partial(_decay, at=tuple(count("at", t, least=0) for t in at), factor=factor)
+
+
+def scheduled(schedule: Schedule, local_lr: Any, round: int, rounds: int) -> Any:
+    """The local step size in a round; InputError that names the schedule where it rounds to 0 or overflows."""
+    try:
+        scaled = local_lr * schedule(round, rounds)
+    except OverflowError:
+        scaled = math.inf
+    if not 0 < scaled < math.inf:
+        allowed = f"one that keeps local_lr above 0 and finite; in round {round} it would be {scaled}"
+        raise InputError("schedule", name_of(schedule), allowed)
+    return scaled
+
+
+def name_of(schedule: Schedule) -> str:
+    """Its name in experiment files."""
+    return str(getattr(getattr(schedule, "func", schedule), "__name__", schedule)).strip("_")
 
 
 SCHEDULES: Mapping[str, Callable[..., Schedule]] = {

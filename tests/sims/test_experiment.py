@@ -253,6 +253,14 @@ BAD = [
     (changed(selection={"name": "always", "clients": 1}), "clients must be a list of client numbers; got 1"),
     (changed(selection={"name": "always", "clients": []}), "clients must be at least one client"),
     (changed(algorithm__schedule={"name": "decay", "at": 3, "factor": 0.5}), "at must be a list of rounds; got 3"),
+    (
+        changed(rounds=20, algorithm__schedule={"name": "decay", "at": [7, 12], "factor": 1e-200}),
+        "schedule must be one that keeps local_lr above 0 and finite; in round 19 it would be 0.0; got 'decay'",
+    ),
+    (
+        changed(algorithm__schedule={"name": "decay", "at": [0] * 200, "factor": 100}),
+        "schedule must be one that keeps local_lr above 0 and finite; in round 0 it would be inf; got 'decay'",
+    ),
     (changed(algorithm={"name": "fedlaavg", "local_lr": 0.1, "weights": 1}), "weights must be a list"),
     (changed(algorithm={"name": "fedlaavg", "local_lr": 0.1, "weights": True}), "weights must be something else than"),
     (changed(algorithm={"name": "fedlaavg", "local_lr": 0.1, "gradient_memory": "no"}), "must be true or false"),
@@ -280,7 +288,7 @@ BAD = [
     (changed(problem={"name": "groups", "centres": [0, 1], "sizes": [1, 10**30]}), "problem.sizes must be at most"),
     (
         changed(problem={"name": "pseudo-huber", "centres": [0, 1, 2], "width": 1e308}),
-        "problem pseudo-huber must be given",
+        "width must be between 1e-100 and 1e100",
     ),
     (changed(problem__noise={"kind": "gaussian", "std": 1e308}), "std must be a number whose square is finite"),
     (changed(process__p=10**400), "process.p must be a finite number; got 1000"),

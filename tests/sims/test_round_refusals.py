@@ -344,3 +344,9 @@ def test_a_start_in_whole_numbers_is_one_in_floats(algorithm):
 def test_a_start_that_is_no_model(start):
     with pytest.raises(InputError, match="start must be"):
         Simulation(plain(), start, 3, np.random.default_rng(0))
+
+
+def test_a_schedule_that_rounds_the_step_size_to_zero_is_named():
+    setup = plain(lr=1e-200, schedule=schedules.decay([3], 1e-200))
+    with pytest.raises(InputError, match=r"^schedule must be one that .*; in round 3 it would be 0\.0; got 'decay'$"):
+        run(setup, 5)
