@@ -11,6 +11,7 @@ from sims.algorithms.protocol import Algorithm
 __all__ = ["Algorithm", "Costs", "algorithms", "costs", "implicit_weights"]
 
 GROUP = "fltheory.algorithms"
+COUNTER_BYTES = 8  # of an integer of `sims.arrays.counters`
 
 
 def algorithms() -> dict[str, Algorithm]:
@@ -23,7 +24,7 @@ def algorithms() -> dict[str, Algorithm]:
 
 @dataclass(frozen=True)
 class Costs:
-    """Bytes of parameter vectors kept on the server and on each client, vectors sent to and from a participant."""
+    """Bytes kept on the server and on each client, vectors sent to and from a participant."""
 
     server_bytes: int
     client_bytes: int
@@ -34,15 +35,17 @@ class Costs:
 def costs(algorithm: Algorithm, n_clients: int, dimension: int, itemsize: int = 8) -> Costs:
     """What an algorithm keeps and sends, exactly, for models of `dimension` numbers of `itemsize` bytes.
 
-    Counts vectors as long as the model; counters and weights, a few numbers a client, are not among them. Where
-    roles differ in what they receive (a FedAMD anchor needs the model alone), `down` is the largest.
+    The bytes are those of its whole state, counters included; what a weighting rule or a selection remembers, a few
+    numbers a client, is not the algorithm's. Where roles differ in what they receive (a FedAMD anchor needs the model
+    alone), `down` is the largest.
 
     Raises InputError for a count below 1.
     """
     vector = errors.count("dimension", dimension) * errors.count("itemsize", itemsize)
+    clients = errors.count("n_clients", n_clients)
     return Costs(
-        algorithm.server_vectors(errors.count("n_clients", n_clients)) * vector,
-        algorithm.client_vectors * vector,
+        algorithm.server_vectors(clients) * vector + algorithm.server_counters(clients) * COUNTER_BYTES,
+        algorithm.client_vectors * vector + algorithm.client_counters * COUNTER_BYTES,
         algorithm.down,
         algorithm.up,
     )

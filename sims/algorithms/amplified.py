@@ -78,6 +78,7 @@ amplified = Algorithm(
     work,
     apply,
     server_vectors=lambda n_clients: 2,
+    server_counters=lambda n_clients: 1,
     looks_at=("weighting",),
 )
 
@@ -135,6 +136,8 @@ wait_minibatch, wait_full = (
         wait_apply,
         server_vectors=lambda n_clients: 1,
         client_vectors=1,
+        server_counters=lambda n_clients: 1,
+        client_counters=1,
     )
     for name, work_of in (("wait_minibatch", wait_minibatch_work), ("wait_full", wait_full_work))
 )

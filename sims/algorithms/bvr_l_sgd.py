@@ -89,6 +89,7 @@ bvr_l_sgd = Algorithm(
     work,
     apply,
     server_vectors=lambda n_clients: 3,
+    server_counters=lambda n_clients: 1,
     down=2,
     looks_at=("roles",),
 )

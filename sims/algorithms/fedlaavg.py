@@ -139,4 +139,5 @@ fedlaavg = Algorithm(
     apply,
     server_vectors=lambda n_clients: 2,
     client_vectors=1,
+    server_counters=lambda n_clients: n_clients + 1,
 )

@@ -58,4 +58,13 @@ def apply(state: State, cohort: Cohort, local: Local, hyper: Hyper) -> State:
     return State({"x": x + step, "latest": latest}, {"seen": seen})
 
 
-mifa = Algorithm("mifa", "MIFA, Algorithm 1", Hyper, init, work, apply, server_vectors=lambda n_clients: n_clients + 1)
+mifa = Algorithm(
+    "mifa",
+    "MIFA, Algorithm 1",
+    Hyper,
+    init,
+    work,
+    apply,
+    server_vectors=lambda n_clients: n_clients + 1,
+    server_counters=lambda n_clients: n_clients,
+)

@@ -96,6 +96,8 @@ class Algorithm:
     hyper            frozen dataclass of its parameters, step sizes first
     server_vectors   parameter vectors that the server keeps, as a function of n_clients, the model included
     client_vectors   parameter vectors that each client keeps between rounds
+    server_counters  integers that the server keeps, as a function of n_clients
+    client_counters  integers that each client keeps between rounds
     down, up         parameter vectors sent to and from a participating client in a round
     looks_at         what of a cohort it needs: "weighting", "roles"
     warm_role        the role of all clients in a round that fills what the server remembers of them and leaves the
@@ -114,6 +116,8 @@ class Algorithm:
     up: int = 1
     looks_at: tuple[str, ...] = ()
     warm_role: int | None = None
+    server_counters: Callable[[int], int] = lambda n_clients: 0
+    client_counters: int = 0
 
 
 def total(values: Array, valid: Array, weights: Array | None = None) -> Array:

@@ -202,7 +202,7 @@ def test_algorithms_with_their_costs() -> None:
     assert listed["algorithms"]["fedavg"] == {
         "source": "FedAU, Algorithm 1", "server_bytes": 800, "client_bytes": 0, "down": 1, "up": 1
     }  # fmt: skip
-    assert listed["algorithms"]["mifa"]["server_bytes"] == 800 * 11
+    assert listed["algorithms"]["mifa"]["server_bytes"] == 800 * 11 + 8 * 10
     assert "Poisson-binomial" in listed["weighting_rules"]["average_participating"]
     assert "scaffold" in run("algorithms").stdout
 

@@ -17,6 +17,7 @@ import pytest
 
 import sims.algorithms
 from fltheory.errors import InputError
+from sims.algorithms import costs
 from sims.algorithms.protocol import Algorithm, State
 from sims.arrays import require_exact
 from tests.sims.algorithms.scenario import Convert, Scenario, exact, floats, numbers, play, scenario, tensors
@@ -144,10 +145,17 @@ def test_renaming_the_clients_renames_their_memories_and_nothing_else(algorithm:
 
 @EVERY
 def test_what_is_kept_is_what_is_declared(algorithm: Algorithm) -> None:
-    """Parameter vectors of the initial state, on the server and on the clients, as `server_vectors` and so on say."""
-    kept = algorithm.init(some_hyper(algorithm), np.zeros(3), 7).linear
-    vectors = sum(array.size for array in kept.values()) / 3
-    assert vectors == algorithm.server_vectors(7) + 7 * algorithm.client_vectors
+    """Bytes of the whole state, on the server and on the clients, at the start; and of every state of a run."""
+    for kind in (np.float32, np.float64):
+        state = algorithm.init(some_hyper(algorithm), np.zeros(3, dtype=kind), 7)
+        stated = costs(algorithm, 7, 3, np.dtype(kind).itemsize)
+        assert nbytes(state) == stated.server_bytes + 7 * stated.client_bytes
+    first, *later = states(algorithm, case_for(algorithm, 1), floats)
+    assert {nbytes(state) for state in later} == {nbytes(first)}
+
+
+def nbytes(state: State) -> int:
+    return sum(array.nbytes for arrays in (state.linear, state.discrete) for array in arrays.values())
 
 
 def test_these_tests_catch_an_algorithm_that_counts_padding_or_rounds() -> None:

@@ -18,8 +18,11 @@ from hypothesis import strategies as st
 from fltheory.errors import InputError
 from sims import preflight
 from sims.algorithms import Costs, algorithms, costs, implicit_weights
+from sims.algorithms.amplified import wait_full
 from sims.algorithms.fedamd import fedamd, fedamd_massive
 from sims.algorithms.fedavg import fedavg
+from sims.algorithms.fedlaavg import fedlaavg
+from sims.algorithms.mifa import mifa
 from sims.algorithms.objectives import RULES
 from sims.algorithms.scaffold import scaffold
 from sims.experiment import parse
@@ -126,6 +129,10 @@ def test_costs_in_bytes() -> None:
     assert costs(scaffold, 100, 44426, 4) == Costs(2 * vector, vector, 2, 2)
     assert costs(fedamd, 100, 44426, 4) == Costs(101 * vector, 0, 2, 1)
     assert costs(fedamd_massive, 100, 44426, 4) == Costs(2 * vector, vector, 2, 1)
+    count = 8
+    assert costs(mifa, 100, 44426, 4) == Costs(101 * vector + 100 * count, 0, 1, 1)  # who was seen
+    assert costs(fedlaavg, 100, 44426, 4) == Costs(2 * vector + 101 * count, vector, 1, 1)  # ages and the refresh
+    assert costs(wait_full, 100, 44426, 4) == Costs(vector + count, vector + count, 1, 1)  # rounds; gradients taken
     for name, bad in (("n_clients", (0, 1, 1)), ("dimension", (1, 0, 1)), ("itemsize", (1, 1, 0))):
         with pytest.raises(InputError, match=name):
             costs(fedavg, *bad)
