@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint
 from typing import Any, Literal
 
 from fltheory import plugins
@@ -63,9 +64,9 @@ def enter(
 def chosen(kind: Literal["figures", "tables"], names: Iterable[str]) -> dict[str, Exhibit]:
     """Those of these names, a paper's name standing for all of its own; without names all there are.
 
-    Raises InputError for an unknown name.
+    Raises InputError for an unknown name, and names an entry point behind which there is no mapping to exhibits.
     """
-    books = {paper: plugins.load(entry) for paper, entry in plugins.entries(f"fltheory.{kind}").items()}
+    books = {paper: _book(entry) for paper, entry in plugins.entries(f"fltheory.{kind}").items()}
     known = {f"{paper}.{name}": exhibit for paper, book in books.items() for name, exhibit in book.items()}
     wanted = list(names)
     for name in wanted:
@@ -76,3 +77,13 @@ def chosen(kind: Literal["figures", "tables"], names: Iterable[str]) -> dict[str
         for name, exhibit in known.items()
         if not wanted or name in wanted or name.partition(".")[0] in wanted
     }
+
+
+def _book(entry: EntryPoint) -> Mapping[str, Exhibit]:
+    book: Mapping[str, Exhibit] = plugins.load(entry, Mapping)
+    for name, exhibit in book.items():
+        if not isinstance(exhibit, Exhibit):
+            raise InputError(
+                f"{name!r} behind {plugins.described(entry)}", exhibit, f"an Exhibit (it is in {entry.value})"
+            )
+    return book

@@ -30,7 +30,7 @@ from analysis.trials import conditions_at
 from fltheory import plugins, verdicts
 from fltheory.errors import InputError
 from fltheory.ledger import Claim, ledger
-from fltheory.participation import ParticipationProcess
+from fltheory.participation import ParticipationProcess, family
 from fltheory.symbols import Constants
 from sims.catalogue import TRAINING, setup_of
 from sims.store import Run
@@ -237,8 +237,7 @@ def _left_out(theorem: Theorem, experiment: Mapping[str, Any]) -> str:
 def _knows_rates(contestant: Contestant, experiment: Mapping[str, Any]) -> bool:
     """Whether an algorithm of an experiment has exact participation rates: with neither selection nor a reaction."""
     entry = plugins.entries("fltheory.processes").get(experiment["process"]["name"].partition(".")[0])
-    process = None if entry is None else plugins.load(entry)
-    oblivious = isinstance(process, type) and issubclass(process, ParticipationProcess)
+    oblivious = entry is not None and issubclass(family(entry), ParticipationProcess)
     return oblivious and contestant["selection"]["name"] == "all_available"
 
 

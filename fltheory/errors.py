@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+LARGEST = 2**53  # up to here float64 holds every whole number
+
 
 class InputError(ValueError):
     """An argument is outside what is allowed. The command line prints it in one line and exits with 2."""
@@ -115,11 +117,14 @@ def processes(argument: str, value: Any) -> int:
 
 
 def cutoff(argument: str, value: Any) -> int | float:
-    """A cutoff K: a whole number of at least 1, or `math.inf` for no cutoff; 2.0 will do, as infinity is a float."""
+    """A cutoff K: a whole number from 1 to 2**53, or `math.inf` for no cutoff; 2.0 will do, as infinity is a float."""
     if isinstance(value, float | np.floating) and value == math.inf:
         return math.inf
     whole = isinstance(value, float | np.floating) and float(value).is_integer()
     try:
-        return count(argument, int(value) if whole else value)
+        checked = count(argument, int(value) if whole else value)
     except InputError:
         raise InputError(argument, value, "a whole number of at least 1, or infinity") from None
+    if checked > LARGEST:  # laws compute with it as a float
+        raise InputError(argument, value, f"at most {_power(LARGEST)}, or infinity")
+    return checked

@@ -2,7 +2,8 @@
 
 Groups: `fltheory.claims` (a `Paper`), `fltheory.checks` (an `analysis.checks.CheckBook`),
 `fltheory.processes` (a process class), `fltheory.algorithms` (a `sims.algorithms.protocol.Algorithm`),
-`fltheory.figures` and `fltheory.tables` (a mapping of name to `analysis.exhibits.Exhibit`).
+`fltheory.models` (a callable that makes a `torch.nn.Module`), `fltheory.figures` and `fltheory.tables` (a mapping of
+name to `analysis.exhibits.Exhibit`).
 """
 
 from __future__ import annotations
@@ -33,11 +34,17 @@ def _distribution(entry: EntryPoint) -> str:
 
 def load(entry: EntryPoint, kind: type = object) -> Any:
     """The object behind an entry point; raises InputError that names the entry point unless it is of that kind."""
-    named = f"entry point {entry.name!r} of {entry.group}"
     try:
         found = entry.load()
     except Exception as error:
-        raise InputError(named, entry.value, f"loadable ({error})") from error
+        raise InputError(described(entry), entry.value, f"loadable ({error})") from error
     if not isinstance(found, kind):
-        raise InputError(named, found, f"a {kind.__name__} (it is {entry.value})")
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        raise InputError(described(entry), found, f"{article} {kind.__name__} (it is {entry.value})")
     return found
+
+
+def described(entry: EntryPoint) -> str:
+    """An entry point as messages name it, with the package that has it."""
+    package = f" in package {_distribution(entry)}" if entry.dist else ""
+    return f"entry point {entry.name!r} of {entry.group}{package}"

@@ -15,7 +15,7 @@ import numpy as np
 
 from fltheory import plugins
 from fltheory.errors import InputError, count, one_of
-from fltheory.participation import Recorded
+from fltheory.participation import Recorded, family
 from fltheory.streams import stream
 from sims import selection as selections
 from sims.algorithms import algorithms
@@ -252,7 +252,7 @@ def _processes() -> Makers:
     """Processes by the names of their entry points, and their other constructors as name.constructor."""
     makers: dict[str, Callable[..., Any]] = {}
     for name, entry in plugins.entries("fltheory.processes").items():
-        process = plugins.load(entry, type)
+        process = family(entry)
         if process is not Recorded:  # its events need the checks of `from_events`
             makers[name] = process
         for method in inspect.getmembers(process, inspect.ismethod):

@@ -31,7 +31,8 @@ def weights(
 
     With a column `available` (1 or 0) each row is an observation, and rounds without a row are skipped. Without it
     each row is a participation, and all other rounds of the clients in the log count as off. Of `round` and
-    `timestamp`, `timestamp` is read with --round-length and `round` without.
+    `timestamp`, `timestamp` is read with --round-length and `round` without. Clients 3 and 3.0 are the same, in LOG
+    and in a file of --clients.
     """
     from analysis.files import require_writable
     from analysis.traces import read_log

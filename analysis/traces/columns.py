@@ -81,16 +81,21 @@ def _needed(found: list[str], when: str) -> str:
 
 
 def client_ids(table: Table) -> pl.Series:
-    """Column `client` as text; whole numbers that a file stores as floats lose their fraction."""
+    """Column `client` as text, see `plain_ids`."""
     dtype, allowed = table.frame["client"].dtype, "a whole number or a text"
     if dtype.is_float():
         ids = _whole(table, "client").cast(pl.String)
     elif dtype.is_integer() or dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null):
-        ids = table.text("client")
+        ids = plain_ids(table.frame["client"].cast(pl.String, strict=False))
     else:
         raise InputError("column client of the log", str(dtype), allowed)
     table.require("client", ids.is_not_null() & (ids != ""), allowed)
     return ids
+
+
+def plain_ids(ids: pl.Series) -> pl.Series:
+    """Ids (texts) as they are compared: without space around; 3.0 is 3, for pandas writes 3 so next to a gap."""
+    return ids.str.strip_chars().str.replace(r"^(-?\d+)\.0+$", "$1")
 
 
 def _require_plain(table: Table, column: str) -> None:

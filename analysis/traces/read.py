@@ -33,7 +33,8 @@ def read_log(
     `available` (true/false or 1/0). With `available` each row is an observation, and a (client, round)
     without a row is unobserved; without it each row is a participation, and in all other rounds a client
     that the log shows was off. Blank lines are skipped, other columns ignored: of `round` and `timestamp`, where
-    both stand, the one that is not asked for (`Log.ignored`).
+    both stand, the one that is not asked for (`Log.ignored`). Client 3.0 is client 3, here and in a file of clients;
+    all other ids, such as 03 or 3.5, are compared as texts.
 
     clients       number of clients N, whose ids are 0..N-1 (a text of digits is a number), or a file with one
                   id a line; those that the log never shows are never seen. Default: those it shows
@@ -109,7 +110,7 @@ def _known_clients(clients: int | str | Path) -> tuple[str, ...]:
         lines = Path(clients).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
         raise InputError("clients", str(clients), "a number or a readable text file, one client id a line") from None
-    names = tuple(line.strip() for line in lines if line.strip())
+    names = tuple(columns.plain_ids(pl.Series([line for line in lines if line.strip()], dtype=pl.String)))
     if not names:
         raise InputError("clients", str(clients), "a file with at least one client id")
     if len(set(names)) < len(names):

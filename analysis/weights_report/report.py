@@ -135,7 +135,7 @@ def weights_report(log: Log, cutoff: int | float) -> WeightsReport:
 
     The weight is (T - open interval) / completed intervals, counted from events, so that a million clients
     take seconds; it is what `fltheory.weights.FedAUWeights` holds after a client's observed rounds. Raises
-    InputError for a cutoff that is not a whole number of at least 1 or infinity.
+    InputError for a cutoff that is not a whole number from 1 to 2**53 or infinity.
 
     >>> log = Log(("a",), 6, np.array([0, 0]), np.array([1, 3]))  # on in rounds 1 and 3 of 6
     >>> float(weights_report(log, cutoff=50).weight[0])

@@ -8,11 +8,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fltheory.errors import InputError, count
+from fltheory.errors import LARGEST, InputError, count
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-
-LARGEST = 2**53  # up to here float64 holds every whole number
 
 
 def numbers(argument: str, value: npt.ArrayLike) -> Floats:
@@ -33,9 +31,11 @@ def whole_numbers(argument: str, value: npt.ArrayLike, *, infinity: bool = False
     """`value` as a float array of whole numbers from 1 to 2**53 (or, with `infinity`, infinite)."""
     array = numbers(argument, value)
     good = (array >= 1) & (array <= LARGEST) & (array == np.floor(array)) | (infinity & (array == math.inf))
+    if (array == LARGEST).any():  # which 2**53 + 1 is rounded to
+        good &= np.asarray(value, dtype=object) == array
     if not good.all():
         allowed = "a whole number from 1 to 2**53" + (", or infinity" if infinity else "")
-        raise InputError(argument, float(array[~good].flat[0]), allowed)
+        raise InputError(argument, np.asarray(value, dtype=object)[~good].flat[0], allowed)
     return array
 
 

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fltheory.distributions.arguments import LARGEST, Floats, numbers, sample_shape
-from fltheory.errors import InputError, probabilities
+from fltheory.distributions.arguments import Floats, numbers, sample_shape
+from fltheory.errors import LARGEST, InputError, probabilities
 
 # np.float64 where all arguments are scalars, else an array: typed as numpy types its own ufuncs.
 Values: TypeAlias = Any

@@ -5,7 +5,10 @@ Every process has `n_clients`, `rate`, `autocovariance(lag)`, `interval_law()`, 
 state of the training run are selection, not availability, and do not belong here.
 """
 
+from importlib.metadata import EntryPoint
+
 from fltheory import plugins
+from fltheory.errors import InputError
 from fltheory.participation.base import ParticipationProcess
 from fltheory.participation.bernoulli import Bernoulli
 from fltheory.participation.cyclic import Cyclic
@@ -32,10 +35,23 @@ __all__ = [
     "UniformSubset",
     "WeightedDraws",
     "families",
+    "family",
     "label_correlated_rates",
 ]
 
 
 def families() -> dict[str, type[ParticipationProcess]]:
     """Name -> class of every installed family, from the entry points of group `fltheory.processes`."""
-    return {name: plugins.load(entry, type) for name, entry in plugins.entries("fltheory.processes").items()}
+    return {name: family(entry) for name, entry in plugins.entries("fltheory.processes").items()}
+
+
+def family(entry: EntryPoint) -> type[ParticipationProcess]:
+    """The class behind an entry point of that group; raises InputError that names the entry point for anything else.
+
+    A class with a method `step` passes too: it reacts to the past, as `sims.availability.Reactive` says.
+    """
+    found: type[ParticipationProcess] = plugins.load(entry, type)
+    if not (issubclass(found, ParticipationProcess) or callable(getattr(found, "step", None))):
+        allowed = "the class of a ParticipationProcess, or one with a method step"
+        raise InputError(plugins.described(entry), entry.value, allowed)
+    return found

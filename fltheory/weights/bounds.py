@@ -11,7 +11,6 @@ import numpy.typing as npt
 from scipy.special import digamma
 
 from fltheory import errors
-from fltheory.distributions.arguments import LARGEST
 from fltheory.errors import InputError
 from fltheory.weights.inputs import FloatArray, probability
 
@@ -47,8 +46,6 @@ def weight_error_bound(
     T = errors.count("rounds", rounds, most=2**53)
     if which not in WHICH:
         raise InputError("which", which, f"one of {', '.join(WHICH)}")
-    if LARGEST < K < math.inf:
-        raise InputError("cutoff", cutoff, "a whole number from 1 to 2**53, or infinity")
     if (rate < SMALLEST).any():
         raise InputError("p", float(rate.min()), f"at least {SMALLEST:g}, for which the bounds are computed")
     with np.errstate(divide="ignore"):  # p = 1

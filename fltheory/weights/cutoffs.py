@@ -12,7 +12,7 @@ from scipy.special import xlog1py
 
 from fltheory import errors
 from fltheory.errors import InputError
-from fltheory.weights.inputs import FloatArray, probability, require_instance
+from fltheory.weights.inputs import FloatArray, lone_rate, probability
 from fltheory.weights.moments import weight_moments
 from fltheory.weights.renewal import Chain
 
@@ -79,9 +79,8 @@ def long_run_scale(process_or_p: Any, cutoff: float) -> float | FloatArray:
     0.63583
     """
     K = errors.cutoff("cutoff", cutoff)
-    require_instance("process_or_p", process_or_p)
-    if not hasattr(process_or_p, "marginal"):
-        p = probability("process_or_p", process_or_p)
+    p = lone_rate(process_or_p)
+    if p is not None:
         return float(_chain_scale(p, 1 - p, K))
     from fltheory.distributions import Discrete
     from fltheory.participation.marginals import TwoStateChain

@@ -32,8 +32,8 @@ def participation(argument: str, value: npt.ArrayLike, shape: tuple[int, ...] | 
 
 def whole_cutoff(cutoff: float) -> int:
     """A cutoff as a 64-bit whole number, the largest one standing for infinity."""
-    checked, largest = errors.cutoff("cutoff", cutoff), int(np.iinfo(np.int64).max)
-    return largest if checked == math.inf else int(min(checked, largest))
+    checked = errors.cutoff("cutoff", cutoff)
+    return int(np.iinfo(np.int64).max) if checked == math.inf else int(checked)
 
 
 def probability(argument: str, value: npt.ArrayLike) -> float:
@@ -44,10 +44,17 @@ def probability(argument: str, value: npt.ArrayLike) -> float:
     return float(array)
 
 
-def require_instance(argument: str, value: Any) -> None:
-    """Refuse a class where one of its instances is meant."""
-    if isinstance(value, type):
-        raise InputError(argument, value, f"a rate or a process, such as {value.__name__}(0.1), not a class")
+def lone_rate(process_or_p: Any) -> float | None:
+    """The rate, if it is one; None for a process. Anything else is refused, also the class of a process."""
+    if isinstance(process_or_p, type):
+        allowed = f"a rate or a process, such as {process_or_p.__name__}(0.1), not a class"
+        raise InputError("process_or_p", process_or_p, allowed)
+    if hasattr(process_or_p, "marginal"):
+        return None
+    try:
+        return probability("process_or_p", process_or_p)
+    except InputError:
+        raise InputError("process_or_p", process_or_p, "a rate in (0, 1], or a participation process") from None
 
 
 def read_array(

@@ -10,7 +10,7 @@ import numpy as np
 from fltheory import errors
 from fltheory.errors import InputError
 from fltheory.weights.fedau import fedau_weights
-from fltheory.weights.inputs import FloatArray, probability, require_instance
+from fltheory.weights.inputs import FloatArray, lone_rate
 from fltheory.weights.moments import weight_moments
 from fltheory.weights.renewal import Chain, weight_pmf
 
@@ -86,9 +86,8 @@ def exact_weight_law(process_or_p: Any, cutoff: float, rounds: int) -> WeightLaw
     K, rounds = errors.cutoff("cutoff", cutoff), errors.count("rounds", rounds)
     if rounds > MOST_ROUNDS:
         raise InputError("rounds", rounds, f"at most {MOST_ROUNDS}")
-    require_instance("process_or_p", process_or_p)
-    if not hasattr(process_or_p, "marginal"):
-        p = probability("process_or_p", process_or_p)
+    p = lone_rate(process_or_p)
+    if p is not None:
         chain = Chain(p, 1 - p)
         mean, second, error = weight_moments(chain, K, rounds)
         return WeightLaw(mean, second, error, p, K, (chain,))

@@ -13,7 +13,7 @@ from fltheory.errors import InputError, count
 from fltheory.errors import cutoff as checked_cutoff
 from fltheory.estimate import Estimate
 from fltheory.participation import TwoStateChain
-from fltheory.weights.inputs import probability, require_instance
+from fltheory.weights.inputs import lone_rate
 from fltheory.weights.law import MOST_ROUNDS
 from sims.montecarlo.confidence import checked_level, empirical_bernstein
 from sims.montecarlo.engine import run
@@ -107,9 +107,8 @@ def _highest(task: IntervalSampling | TraceSampling) -> float:
 
 
 def _task(process_or_p: Any, cutoff: int | float, rounds: int) -> IntervalSampling | TraceSampling:
-    require_instance("process_or_p", process_or_p)
-    if not hasattr(process_or_p, "marginal"):
-        p = probability("process_or_p", process_or_p)
+    p = lone_rate(process_or_p)
+    if p is not None:
         return IntervalSampling(p, 1 - p, p, cutoff, rounds, CHUNK)
     if process_or_p.n_clients != 1:
         raise InputError("process_or_p", process_or_p, "a process with one client (estimate them one by one)")

@@ -104,7 +104,14 @@ BAD = {
     "graph of an unknown paper": (["graph", "fedua"], "did you mean fedau"),
     "a paper where a claim is asked": (["show", "fedau"], "not of a paper"),
     "log that is not there": (["weights", "no.csv", "--cutoff", "5"], "no.csv"),
-    "cutoff zero": (["weights", "LOG", "--cutoff", "0"], "cutoff"),
+    "cutoff zero": (
+        ["weights", "LOG", "--cutoff", "0"],
+        "--cutoff must be a whole number of at least 1, or infinity; got 0\n",
+    ),
+    "cutoff between floats": (
+        ["weights", "LOG", "--cutoff", "9007199254740993"],
+        "--cutoff must be at most 2**53, or infinity; got 9007199254740993",
+    ),
     "cutoff with a fraction": (["weights", "LOG", "--cutoff", "2.5"], "cutoff"),
     "cutoff nan": (["weights", "LOG", "--cutoff", "nan"], "cutoff"),
     "cutoff a word": (["weights", "LOG", "--cutoff", "many"], "cutoff"),

@@ -154,6 +154,24 @@ def test_blank_lines_byte_order_mark_and_whole_floats(tmp_path: Path) -> None:
     assert read_log(written(tmp_path, frame, "parquet")).clients == ("1", "2")
 
 
+@pytest.mark.parametrize("known", [None, 4, "1.0\n 2\n0\n3.00\n"])
+def test_a_whole_float_is_the_client_of_that_number(tmp_path: Path, known: Any) -> None:
+    """As pandas writes ids beside a gap, in the log, in the list of clients, or in part of either."""
+    (tmp_path / "clients.txt").write_text(str(known))
+    clients = tmp_path / "clients.txt" if isinstance(known, str) else known
+    log = read_log(csv(tmp_path, "client,round\n1.0,0\n1,0\n 2.0 ,1\n0,0\n3,0\n"), clients=clients)
+    assert sorted(log.clients) == ["0", "1", "2", "3"]
+    assert (log.n_duplicates, log.participations().tolist()) == (1, [1, 1, 1, 1])
+    column = {"client": ["1.0", "1", "2", "0", "3"], "round": [0, 0, 1, 0, 0]}
+    assert read_log(written(tmp_path, column, "parquet"), clients=clients).n_duplicates == 1
+
+
+def test_ids_that_are_no_whole_numbers_stay_as_they_are(tmp_path: Path) -> None:
+    texts = ["01", "1.5", "1.50", "a.0", "1.0.0", "1e0", ".0", "1."]
+    log = read_log(csv(tmp_path, "client,round\n" + "".join(f"{text},0\n" for text in texts)))
+    assert sorted(log.clients) == sorted(texts)
+
+
 def test_a_name_with_a_star_is_one_file(tmp_path: Path) -> None:
     for name in ("log*.csv", "log1.csv"):
         (tmp_path / name).write_text("client,round\n1,2\n")
@@ -299,7 +317,12 @@ def test_file_that_is_not_there_or_not_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
-    [(b"a\nb\na\n", "each client once .*'a'"), (b" \n", "at least one"), (b"\xff", "text file")],
+    [
+        (b"a\nb\na\n", "each client once .*'a'"),
+        (b"1\n1.0\n", "each client once .*'1'"),
+        (b" \n", "at least one"),
+        (b"\xff", "text file"),
+    ],
 )
 def test_bad_list_of_clients(tmp_path: Path, content: bytes, sentence: str) -> None:
     (tmp_path / "clients.txt").write_bytes(content)

@@ -39,6 +39,12 @@ def test_what_is_no_count(value: Any) -> None:
             cutoff("cutoff", value)
 
 
+@pytest.mark.parametrize("value", [2**53 + 1, 10**400, 1e300, np.float64(2**54)])
+def test_a_cutoff_that_floats_do_not_hold_is_refused(value: Any) -> None:
+    with pytest.raises(InputError, match=r"^cutoff must be at most 2\*\*53, or infinity; got "):
+        cutoff("cutoff", value)
+
+
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
@@ -59,5 +65,6 @@ def test_what_passes() -> None:
     assert count("rounds", np.int64(3)) == 3
     assert type(count("rounds", np.int64(3))) is int
     assert cutoff("cutoff", math.inf) == math.inf
+    assert cutoff("cutoff", 2**53) == 2**53
     assert type(cutoff("cutoff", np.float64(3))) is int
     assert probabilities("p", [1, 0.5]).tolist() == [1, 0.5]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from html import escape
+from typing import Any
 
+import numpy as np
 import pytest
 import sympy
 
@@ -40,9 +42,13 @@ def test_constants_feed_every_bound_and_may_know_more_than_one_needs() -> None:
         ({"rate": math.nan, "cutoff": 5}, "rate must be"),
         ({"rate": 0.1, "cutoff": 2.5}, "cutoff must be whole number"),
         ({"rate": 0.1, "cutoff": 0}, "cutoff must be whole number"),
+        ({"rate": "0.1", "cutoff": 5}, r"rate must be probability in \(0, 1\]; got '0.1'"),
+        ({"rate": [0.1, 0.2], "cutoff": 5}, r"rate must be probability in \(0, 1\]; got \[0.1, 0.2\]"),
+        ({"rate": np.array([0.1, 0.2]), "cutoff": 5}, "rate must be probability"),
+        ({"rate": 0.1, "cutoff": True}, "cutoff must be whole number >= 1, or infinity; got True"),
     ],
 )
-def test_bad_constants_are_one_sentence(values: dict[str, float], sentence: str) -> None:
+def test_bad_constants_are_one_sentence(values: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         Bound("x", rate * cutoff).at(**values)
 
@@ -63,6 +69,8 @@ def test_lookup_suggests_what_exists() -> None:
     with pytest.raises(KeyError, match=r"did you mean .*fedau\.thm3"):
         ledger["fedau.thm33"]
     assert "fedau.thm33" not in ledger
+    with pytest.raises(InputError, match=r"^claim id must be .*; got 3$"):
+        ledger[3]  # type: ignore[index]
 
 
 def test_ids_are_unique_and_references_exist() -> None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any
 
 from fltheory import plugins
@@ -39,9 +40,9 @@ def names() -> list[str]:
 def models() -> dict[str, Callable[..., torch.nn.Module]]:
     """Name -> factory of every installed package, this one included, from entry points of `fltheory.models`.
 
-    Raises InputError that names the entry point that cannot be loaded.
+    Raises InputError that names the entry point that cannot be loaded or called.
     """
-    return {name: plugins.load(entry) for name, entry in plugins.entries(GROUP).items()}
+    return {name: _load(entry) for name, entry in plugins.entries(GROUP).items()}
 
 
 def factory(name: str) -> Callable[..., torch.nn.Module]:
@@ -49,7 +50,11 @@ def factory(name: str) -> Callable[..., torch.nn.Module]:
     known = plugins.entries(GROUP)
     if name not in known:
         raise InputError("model", name, one_of(str(name), known))
-    found: Callable[..., torch.nn.Module] = plugins.load(known[name])
+    return _load(known[name])
+
+
+def _load(entry: EntryPoint) -> Callable[..., torch.nn.Module]:
+    found: Callable[..., torch.nn.Module] = plugins.load(entry, Callable)  # type: ignore[arg-type]  # no type to mypy
     return found
 
 

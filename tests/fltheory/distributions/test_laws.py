@@ -226,9 +226,12 @@ def test_the_mean_of_no_law_is_empty():
     [
         (lambda: KCutoffGeometric(0, 5), r"^p must be in \(0, 1\]; got 0.0$"),
         (lambda: KCutoffGeometric(1.0000001, 5), r"^p must be in \(0, 1\]; got 1.0000001$"),
-        (lambda: KCutoffGeometric(0.5, 0), "^K must be a whole number from 1 to .*, or infinity; got 0.0$"),
+        (lambda: KCutoffGeometric(0.5, 0), "^K must be a whole number from 1 to .*, or infinity; got 0$"),
         (lambda: KCutoffGeometric(0.5, [3, 2.5]), "^K must be .*; got 2.5$"),
         (lambda: KCutoffGeometric(0.5, 2**53 + 2), "^K must be"),
+        (lambda: KCutoffGeometric(0.5, 2**53 + 1), r"^K must be .* 2\*\*53, or infinity; got 9007199254740993$"),
+        (lambda: KCutoffGeometric(0.5, np.array([3, 2**53 + 1])), "^K must be .*; got 9007199254740993$"),
+        (lambda: KCutoffGeometric(0.5, [math.inf, 2**53 + 1]), "^K must be .*; got 9007199254740993$"),
         (lambda: KCutoffGeometric(0.5, True), "^K must be a number"),
         (lambda: KCutoffGeometric([0.1, 0.2], [1, 2, 3]), "^shapes of p and K must be compatible"),
         (lambda: TwoStateInterval(0, 0.5), r"^enter must be in \(0, 1\]; got 0.0$"),

@@ -67,6 +67,8 @@ def test_bad_rates(make: type[Bernoulli], p: object, message: str) -> None:
             lambda: Recorded.from_events([0], [0], n_clients=10**12, n_rounds=10).sample(10, seed=0),
             r"n_clients must be at most 1e\+08 where there is a number for each client; got 1000000000000",
         ),
+        (lambda: Markov(0.1).autocovariance(10**400), r"lag must be at most 2\*\*48; got 1000000"),
+        (lambda: Markov(0.1).marginal().autocovariance(10**400), r"lag must be at most 2\*\*53; got 1000000"),
         (lambda: Bernoulli(0.1).sample(2**60, seed=0), r"rounds must be at most 2\*\*48; got 1152921"),
         (
             lambda: Bernoulli(np.full(10**5, 1e-9)).sample_events(2**47, seed=0),

@@ -137,6 +137,7 @@ def test_the_smallest_rates_have_bounds() -> None:
         lambda: weight_error_bound(0.5, 5.5, 10, "theorem3"),
         lambda: weight_error_bound(0.5, 5, 1, "theorem3"),
         lambda: weight_error_bound(0.5, 5, 0, "improved"),
+        lambda: weight_error_bound(0.5, 5, 10**400, "improved"),
         lambda: weight_error_bound(0.5, 5, 10, "theorem 3"),  # type: ignore[arg-type]
         lambda: weight_error_bound(0.5, 2**60, 10, "theorem3"),
         lambda: weight_error_bound(0.5, 2**60, 10, "repaired"),

@@ -132,6 +132,7 @@ def test_long_run_of_a_permutation() -> None:
         lambda: best_cutoff(0.0, 10),
         lambda: best_cutoff(math.nan, 10),
         lambda: best_cutoff(0.5, 0),
+        lambda: best_cutoff(0.5, 10**5 + 1),
         lambda: long_run_scale(0.0, 5),
         lambda: long_run_scale(0.5, 0),
         lambda: long_run_scale(Recorded.from_matrix(np.array([[True, False], [True, False]])), 5),

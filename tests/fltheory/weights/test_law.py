@@ -311,6 +311,7 @@ def test_block_cyclic_periodic() -> None:
         lambda: exact_weight_law([0.1, 0.2], 5, 10),
         lambda: exact_weight_law(Bernoulli, 5, 10),
         lambda: long_run_scale(Markov, 5),
+        lambda: long_run_scale(0.1, 2**53 + 1),
         lambda: exact_weight_law(0.1, 0, 10),
         lambda: exact_weight_law(0.1, 5, 0),
         lambda: exact_weight_law(0.1, 5, 10).pmf(10),
@@ -321,6 +322,13 @@ def test_block_cyclic_periodic() -> None:
 def test_bad_input_is_one_sentence(call: Callable[[], object]) -> None:
     with pytest.raises(InputError, match=r"^\w+ must be .*; got "):
         call()
+
+
+@pytest.mark.parametrize("value", [None, "often", [0.1, 0.2], 1.5, True])
+@pytest.mark.parametrize("law", [long_run_scale, lambda value, cutoff: exact_weight_law(value, cutoff, 10)])
+def test_what_is_neither_rate_nor_process(law: Callable[[object, int], object], value: object) -> None:
+    with pytest.raises(InputError, match=r"^process_or_p must be a rate in \(0, 1\], or a participation process; got "):
+        law(value, 3)
 
 
 def test_a_process_without_a_description_of_one_client_is_told_where_to_go() -> None:

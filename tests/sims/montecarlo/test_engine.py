@@ -100,6 +100,11 @@ def test_nothing_is_taken_from_another_task_seed_or_purpose(tmp_path):
         same(results(**other, store=tmp_path), results(**other))
 
 
+def test_a_store_is_a_folder():
+    with pytest.raises(InputError, match=r"^store must be the path of a folder; got 3$"):
+        results(store=3)
+
+
 def chunk_files(store):
     return sorted(Path(store).glob("*/*.npz"))
 
