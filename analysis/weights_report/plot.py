@@ -66,17 +66,22 @@ def _gaps(axes: Axes, report: WeightsReport) -> None:
         axes.set_title("no client took part twice", fontsize=7, color=GREY)
         return
     at_least = np.cumsum(times[::-1])[::-1] / times.sum()
-    axes.step(length, at_least, where="pre", color=BLUE, lw=1.4, label="the log")
+    axes.plot(*_steps(np.r_[1, length], np.r_[1.0, at_least]), color=BLUE, lw=1.4, label="the log")
     if length.size <= FEW_LENGTHS:
         axes.plot(length, at_least, "o", color=BLUE, ms=3)
     grid = np.unique(np.geomspace(1, length[-1], 400).astype(np.int64))
-    axes.step(grid, _independent(report, grid), "--", where="pre", color=ORANGE, lw=1.2, label=INDEPENDENT)
+    axes.plot(*_steps(grid, _independent(report, grid)), "--", color=ORANGE, lw=1.2, label=INDEPENDENT)
     if report.cutoff <= length[-1]:
         axes.axvline(report.cutoff, color=GREY, lw=1, ls=":")
         name, above = f"K = {report.cutoff}", axes.get_xaxis_transform()
         axes.text(report.cutoff, 1, name, transform=above, ha="center", va="bottom", color=GREY)
     axes.set(xscale="log", yscale="log", xlim=(0.9, max(2.0, 1.1 * length[-1])), ylim=(at_least[-1] / 30, 1.4))
-    axes.legend(**LEGEND, loc="upper right")
+    axes.legend(**LEGEND)
+
+
+def _steps(x: Ints, y: Floats) -> tuple[Ints, Floats]:
+    """The corners of y[i] at all of (x[i-1], x[i]]: a legend avoids what is drawn, but not matplotlib's own steps."""
+    return np.repeat(x, 2)[:-1], np.repeat(y, 2)[1:]
 
 
 def _independent(report: WeightsReport, lengths: Ints) -> Floats:

@@ -8,6 +8,7 @@ import math
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,9 +16,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from analysis.figures.style import house_style, new_figure
 from analysis.traces import Log, read_log
 from analysis.weights_report import plot, weights_report
-from analysis.weights_report.plot import _independent
+from analysis.weights_report.plot import _gaps, _independent, _weights
 from fltheory.errors import InputError
 from fltheory.estimate import Estimate
 from fltheory.weights import FedAUWeights, fedau_weights
@@ -244,6 +246,20 @@ def test_picture_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="output file must be a path that can be written"):
         plot(weights_report(clients("101"), 5), tmp_path / "file" / "weights.png")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("histories", [("0100100000", "1011000001"), ("000101000100",), ("10001000100010",) * 2])
+@pytest.mark.parametrize("panel", [_weights, _gaps])
+def test_the_legend_covers_nothing_of_a_small_log(panel: Callable[..., None], histories: tuple[str, ...]) -> None:
+    with house_style():
+        figure = new_figure(2.9)
+        axes = figure.subplots(1, 2)[0]
+        panel(axes, weights_report(clients(*histories), 5))
+        figure.canvas.draw()
+        covered = axes.get_legend().get_window_extent()
+        for line in axes.get_lines():
+            path = line.get_transform().transform_path(line.get_path())
+            assert not path.intersects_bbox(covered, filled=False), line.get_label()
 
 
 def test_drawing_leaves_pyplot_alone() -> None:
