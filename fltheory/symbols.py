@@ -11,11 +11,15 @@ import difflib
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import sympy
 
 from fltheory.errors import InputError
 from fltheory.units import GRADIENT, LOSS, ONE, PARAM, Unit
+
+# As stated: sympy would search for arguments that can be left out, for a quarter of the time to load all statements.
+Max, Min = partial(sympy.Max, evaluate=False), partial(sympy.Min, evaluate=False)
 
 
 @dataclass(frozen=True)

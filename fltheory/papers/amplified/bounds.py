@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Min, Rational, sqrt
+from sympy import Rational, sqrt
 
 from fltheory.ledger import Bound
 from fltheory.papers.amplified.setting import (
@@ -26,6 +26,7 @@ from fltheory.papers.amplified.setting import (
     scale,
     sigma,
 )
+from fltheory.symbols import Min
 
 STEPS = {
     "local step": gamma <= 1 / (12 * L * I * P),

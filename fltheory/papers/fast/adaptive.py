@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from sympy import Max, Min, Rational, Symbol
+from sympy import Rational, Symbol
 
 from fltheory.papers.fast.setting import paper
+from fltheory.symbols import Max, Min
 
 probability = Symbol("probability", nonnegative=True)
 strength = Symbol("strength", positive=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Max, exp
+from sympy import exp
 
 from fltheory.ledger import Bound
 from fltheory.papers.fast.setting import (
@@ -25,7 +25,7 @@ from fltheory.papers.fast.setting import (
     sigma_G,
     start_distance_square,
 )
-from fltheory.symbols import quantity
+from fltheory.symbols import Max, quantity
 from fltheory.units import GRADIENT, LOSS, ONE, PARAM
 
 kappa = start_distance_square

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Max, Min, Rational, Symbol, exp, log, sqrt
+from sympy import Rational, Symbol, exp, log, sqrt
 
 from fltheory.ledger import Bound
 from fltheory.papers.fast.convex import APPENDIX_Q, DISTANCE
@@ -30,7 +30,7 @@ from fltheory.papers.fast.setting import (
     start_distance_square,
     zeta,
 )
-from fltheory.symbols import quantity
+from fltheory.symbols import Max, Min, quantity
 from fltheory.units import LOSS, PARAM
 
 step_constant = quantity("step_constant", PARAM**2 / LOSS, "> 0", "c in the tuned step c/sqrt(R K s)")

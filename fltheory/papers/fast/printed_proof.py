@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from sympy import Max, Min, Rational, Symbol, sqrt
+from sympy import Rational, Symbol, sqrt
 
 from fltheory.papers.fast.nonconvex import A, B
 from fltheory.papers.fast.setting import G1, G2, G3, K, L, R, eta, h, m, n, paper, q, s, sigma, sigma_G
+from fltheory.symbols import Max, Min
 
 gradient_here = Symbol("gradient_here", nonnegative=True)  # |grad F(x_r)|^2
 decrease = Symbol("decrease", real=True)  # F(x_r) - E F(x_{r+1})

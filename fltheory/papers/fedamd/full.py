@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Max, Rational, sqrt
+from sympy import Rational, sqrt
 
 from fltheory.ledger import Bound
 from fltheory.papers.fedamd.setting import (
@@ -26,6 +26,7 @@ from fltheory.papers.fedamd.setting import (
     sigma,
     tau,
 )
+from fltheory.symbols import Max
 from fltheory.units import GRADIENT, LOSS, ONE
 
 miner_rounds = quantity("miner_rounds", ONE, "whole number >= 1", "rounds in which the model moves")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Max, Min, Symbol, sqrt
+from sympy import Symbol, sqrt
 
 from fltheory.ledger import Bound
 from fltheory.papers.fedamd.constant import probability, step_within
@@ -29,6 +29,7 @@ from fltheory.papers.fedamd.setting import (
     paper,
     refresh,
 )
+from fltheory.symbols import Max, Min
 from fltheory.units import LOSS
 
 # ---- Theorem 4.11 and Corollary 4.12: the PL condition ---------------------------------------------------

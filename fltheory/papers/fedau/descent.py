@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import E, Min, Rational, Symbol, sqrt
+from sympy import E, Rational, Symbol, sqrt
 
 from fltheory.ledger import Bound
 from fltheory.papers.fedau.setting import (
@@ -30,7 +30,7 @@ from fltheory.papers.fedau.setting import (
     weight_mismatch,
 )
 from fltheory.papers.fedau.weights import corollary4_cutoff, lemB71
-from fltheory.symbols import cohort_size, global_lr, heterogeneity, initial_gap, local_lr, weight_square
+from fltheory.symbols import Min, cohort_size, global_lr, heterogeneity, initial_gap, local_lr, weight_square
 from fltheory.units import GRADIENT, LOSS, PARAM
 
 # gamma eta, and the conditions that several statements share.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import EulerGamma, Max, Min, Symbol, ceiling, floor, log, polygamma
+from sympy import EulerGamma, Symbol, ceiling, floor, log, polygamma
 
 from fltheory.ledger import Bound
 from fltheory.papers.fedau.setting import (
@@ -21,7 +21,7 @@ from fltheory.papers.fedau.setting import (
     squared_difference,
     t,
 )
-from fltheory.symbols import min_rate
+from fltheory.symbols import Max, Min, min_rate
 
 # ---- section 3: the estimator ----------------------------------------------------------------------------
 

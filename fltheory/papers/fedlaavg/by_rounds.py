@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Integer, Max, Rational, sqrt
+from sympy import Integer, Rational, sqrt
 
 from fltheory.ledger import Bound
 from fltheory.papers.fedlaavg.iterations import EXOGENOUS, SQUARE, share_up, small
@@ -27,6 +27,7 @@ from fltheory.papers.fedlaavg.letters import (
     sigma,
 )
 from fltheory.papers.fedlaavg.setting import ass1, ass2, ass3, ass5, is_available
+from fltheory.symbols import Max
 from fltheory.units import GRADIENT, LOSS
 
 ALL = (ass1, ass2, ass3, ass5)

@@ -6,10 +6,11 @@ Speedup under Intermittent Client Availability", arXiv:2002.07399.
 
 from __future__ import annotations
 
-from sympy import Abs, Max, Symbol, ceiling, sqrt
+from sympy import Abs, Symbol, ceiling, sqrt
 
 from fltheory.ledger import Paper
 from fltheory.symbols import (
+    Max,
     cohort_size,
     gradient_bound,
     initial_gap,
