@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 
 from sims.algorithms.protocol import Cohort, Work
 from sims.arrays import Array, array_namespace, is_exact
-from sims.problems.base import Constants, Draws, at_all_clients
+from sims.problems.base import Constants, Draws, at_all_clients, full_gradient
 from sims.problems.noise import Additive, Noise
 from sims.problems.rational import Number, root
 
@@ -46,6 +47,21 @@ class Analytic(ABC):
     def draw(self, rng: np.random.Generator, cohort: Cohort, work: Work) -> Draws:
         """A round's random numbers for a cohort."""
         return self.noise.draw(rng, cohort, work)
+
+    def lowest(self, near: Array, newton: Callable[[Array], Array]) -> tuple[Array, Number]:
+        """Minimiser and minimum of a quadratic f, from a minimiser computed from linear terms; exact if that is.
+
+        newton   gradient -> inverse of the mean curvature times it, (d,) each
+
+        Linear terms of floats are rounded by more than the clients differ where all centres are far from 0. Gradients
+        at distances from the centres are not: a step along one mends the minimiser, and the next one tells what the
+        value there is above the minimum, as the minimiser itself is rounded.
+        """
+        if is_exact(near):
+            return near, self.objective(near)
+        near = near - newton(full_gradient(self, near))
+        gradient = full_gradient(self, near)
+        return near, self.objective(near) - (gradient * newton(gradient)).sum() / 2
 
     def heterogeneity_along(self, points: Array) -> Number:
         """max over clients and the given models (..., d) of ||grad F_n - grad f||; exact for exact models.

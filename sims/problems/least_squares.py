@@ -33,9 +33,8 @@ class LeastSquares(FiniteData):
         a, y, share = self.features, self.labels, self.shares
         ridge = self.l2 * np.eye(self.dimension, dtype=int)
         curvature = 2 * (share[..., None, None] * a[..., :, None] * a[..., None, :]).sum(axis=1) + ridge
-        linear, offset = 2 * (share * y)[..., None] * a, share * y * y
-        noise_std, noise_smoothness = self._noise_constants()
-        return quadratic_constants(curvature, linear.sum(axis=1), offset.sum(axis=1), noise_std, noise_smoothness)
+        linear = (2 * (share * y)[..., None] * a).sum(axis=1)
+        return quadratic_constants(self, curvature, linear, *self._noise_constants())
 
     def _noise_constants(self) -> tuple[Number, Number]:
         """The noise is 2 (a a' - mean aa') x less a part that does not depend on x."""

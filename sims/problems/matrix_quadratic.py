@@ -14,7 +14,7 @@ from sims.linear_algebra import solve
 from sims.problems.analytic import Analytic
 from sims.problems.base import Constants
 from sims.problems.noise import Noise
-from sims.problems.rational import Number, norm
+from sims.problems.rational import Number
 from sims.problems.tables import Table, alike, array, per_client
 
 
@@ -48,14 +48,13 @@ class MatrixQuadratic(Analytic):
     @cached_property
     def constants(self) -> Constants:
         linear = (self.curvature * self.centre[:, None, :]).sum(axis=2)
-        offset = (self.centre * linear).sum(axis=1) / 2
-        return quadratic_constants(self.curvature, linear, offset, self.noise.std, self.noise.smoothness)
+        return quadratic_constants(self, self.curvature, linear, self.noise.std, self.noise.smoothness)
 
 
 def quadratic_constants(
-    curvature: Array, linear: Array, offset: Array, noise_std: Number, noise_smoothness: Number
+    problem: Analytic, curvature: Array, linear: Array, noise_std: Number, noise_smoothness: Number
 ) -> Constants:
-    """Constants of F_n(x) = x' H_n x / 2 - c_n . x + k_n, for H (N, d, d), c (N, d), k (N,).
+    """Constants of a problem with F_n(x) = x' H_n x / 2 - c_n . x and a constant, for H (N, d, d), c (N, d).
 
     Raises InputError unless the mean of the H_n is positive definite.
     """
@@ -65,7 +64,8 @@ def quadratic_constants(
     if spectrum.min() <= 1e-12 * np.abs(spectrum).max():  # eigenvalues are rounded
         raise InputError("curvature", mean_curvature, "positive definite on average over the clients")
     spectra = np.stack([eigenvalues(matrix) for matrix in curvature])
-    minimiser = solve(mean_curvature, mean_linear)
+    near = solve(mean_curvature, mean_linear)
+    minimiser, minimum = problem.lowest(near, lambda gradient: solve(mean_curvature, gradient))
     shared = (curvature == curvature[:1]).all()
     return Constants(
         smoothness=np.abs(spectra).max(),
@@ -73,9 +73,9 @@ def quadratic_constants(
         polyak_lojasiewicz=spectrum.min(),
         noise_std=noise_std,
         noise_smoothness=noise_smoothness,
-        heterogeneity=max(norm(row) for row in linear - mean_linear) if shared else math.inf,
+        heterogeneity=problem.heterogeneity_along(minimiser) if shared else math.inf,
         gradient_bound=math.inf,
-        minimum=offset.sum() / n_clients - (mean_linear * minimiser).sum() / 2,
+        minimum=minimum,
         minimiser=minimiser,
         client_gradient_bound=math.inf,
     )

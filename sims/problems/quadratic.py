@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from fltheory.errors import InputError, count
-from sims.arrays import Array, array_namespace
+from sims.arrays import Array, array_namespace, is_exact
 from sims.problems.analytic import Analytic
 from sims.problems.base import Constants
 from sims.problems.noise import Noise
 from sims.problems.rational import norm
 from sims.problems.tables import Table, per_client
 
+CANCELLED = 1e-8  # mean of curvatures, over the largest, below which floats leave too few digits of the minimum
 MOST_CLIENTS = 100_000  # of a family that is given by a number of clients: exact sums over them take seconds here
 
 
@@ -56,15 +57,22 @@ class DiagonalQuadratic(Analytic):
     def constants(self) -> Constants:
         """Heterogeneity is finite only where all clients have the same curvature."""
         curvature, linear = self.curvature, self.curvature * self.centre - self.slope
-        mean_curvature, mean_linear = curvature.sum(axis=0) / self.n_clients, linear.sum(axis=0) / self.n_clients
+        mean_curvature, mean_linear = _means(curvature), _means(linear)
+        cancelled = (mean_curvature != 0) & (np.abs(mean_curvature) <= CANCELLED * np.abs(curvature).max(axis=0))
+        if not is_exact(curvature) and cancelled.any():
+            raise InputError(
+                "curvature", curvature, "exact (strings such as '1/10') where those of the clients all but cancel"
+            )
         bounded = ((mean_curvature > 0) | ((mean_curvature == 0) & (mean_linear == 0))).all()
         curved = mean_curvature > 0
         minimiser = 0 * mean_linear
         minimiser[curved] = mean_linear[curved] / mean_curvature[curved]
-        if not bounded:
-            lojasiewicz: Any = 0
-        else:
+        minimum: Any = -math.inf
+        lojasiewicz: Any = 0
+        if bounded:
             lojasiewicz = mean_curvature[curved].min() if curved.any() else math.inf
+            steep = np.where(curved, mean_curvature, 1)
+            minimiser, minimum = self.lowest(minimiser, lambda gradient: curved * gradient / steep)
         shared, flat = (curvature == curvature[:1]).all(), (mean_curvature == 0).all()
         return Constants(
             smoothness=np.abs(curvature).max(),
@@ -72,12 +80,18 @@ class DiagonalQuadratic(Analytic):
             polyak_lojasiewicz=lojasiewicz,
             noise_std=self.noise.std,
             noise_smoothness=self.noise.smoothness,
-            heterogeneity=max(norm(row) for row in linear - mean_linear) if shared else math.inf,
+            heterogeneity=self.heterogeneity_along(minimiser) if shared else math.inf,
             gradient_bound=norm(mean_linear) if flat else math.inf,
-            minimum=self.objective(minimiser) if bounded else -math.inf,
+            minimum=minimum,
             minimiser=minimiser if bounded else None,
             client_gradient_bound=max(norm(row) for row in linear) if (curvature == 0).all() else math.inf,
         )
+
+
+def _means(table: Array) -> Array:
+    """Means over the clients of (N, d); of floats correctly rounded sums, so that 0 is 0."""
+    total = sum if is_exact(table) else math.fsum
+    return np.array([total(column) for column in table.T], dtype=table.dtype) / len(table)
 
 
 def groups(

@@ -1,0 +1,74 @@
+"""Constants of problems in floats are those of the same problem in rationals, wherever its centres are."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fltheory.errors import InputError
+from sims.problems import problems
+from sims.problems.quadratic import DiagonalQuadratic
+
+FAR = {
+    "matrix": (
+        "matrix-quadratic",
+        {"curvature": [[2.0, 1.0], [1.0, 2.0]], "centre": [[1e8, 1e8 + 1], [1e8 + 2, 1e8], [1e8, 1e8]]},
+    ),
+    "matrices that are nearly singular": (
+        "matrix-quadratic",
+        {
+            "curvature": [[[1.0, 0.0], [0.0, 1e-9]], [[1e-9, 0.0], [0.0, 1e-9]]],
+            "centre": [[1e4, 1e4 + 1], [1e4 + 2, 1e4]],
+        },
+    ),
+    "shared curvature": ("quadratic", {"curvature": [0.1] * 3, "centre": [1e15, 1e15 + 1, 1e15 + 3]}),
+    "different curvature": ("quadratic", {"curvature": [0.1, 0.2, 0.7], "centre": [1e12, 1e12 + 1, 1e12 + 3]}),
+    "a flat direction": ("quadratic", {"curvature": [[0.1, 0.0]] * 2, "centre": [[1e12, 7.0], [1e12 + 1, 0.0]]}),
+    "lines that all but cancel": ("linear", {"slopes": [0.1, 0.2, -0.3]}),
+    "means of samples": (
+        "least-squares",
+        {"features": [[[1.0]], [[1.0], [1.0]]], "labels": [[1e8], [1e8 + 1, 1e8 + 3]], "batch": 1},
+    ),
+    "two features": (
+        "least-squares",
+        {
+            "features": [[[1.0, 2.0], [3.0, 1.0]], [[1.0, 0.0], [1.0, 1.0]]],
+            "labels": [[1e8, 0.0], [1e8 + 1, 1e8 + 3]],
+            "l2": 2.0**-30,
+            "batch": 1,
+        },
+    ),
+}
+
+
+def exactly(value: Any) -> Any:
+    if isinstance(value, list):
+        return [exactly(inner) for inner in value]
+    return Fraction(value) if isinstance(value, float) else value
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_floats_state_what_rationals_state(name: str) -> None:
+    kind, parameters = FAR[name]
+    found = vars(problems[kind](**parameters).constants)
+    true = vars(problems[kind](**{key: exactly(value) for key, value in parameters.items()}).constants)
+    minimiser, truly = found.pop("minimiser"), true.pop("minimiser")
+    assert (minimiser is None) == (truly is None)
+    if truly is not None:
+        np.testing.assert_allclose(minimiser, truly.astype(float), rtol=0, atol=4e-16 * float(np.abs(truly).max()))
+    for constant, value in true.items():
+        if constant != "upper":
+            assert float(found[constant]) == pytest.approx(float(value), rel=1e-13, abs=0), constant
+
+
+def test_curvatures_that_all_but_cancel_must_be_exact() -> None:
+    with pytest.raises(
+        InputError, match=r"^curvature must be exact .* where those of the clients all but cancel; got "
+    ):
+        _ = DiagonalQuadratic([0.1, 0.2, -0.3], [1.0, 2.0, 3.0]).constants
+    assert DiagonalQuadratic(["1/10", "1/5", "-3/10"], [1, 2, 3]).constants.minimum == -math.inf
+    assert DiagonalQuadratic([0.5, -0.5], [1.0, 1.0]).constants.polyak_lojasiewicz == math.inf  # f = 0
