@@ -41,7 +41,7 @@ class Picture:
     rows: Sequence[Mapping[str, object]]
 
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.size": 8,
     "axes.spines.top": False,
     "axes.spines.right": False,
