@@ -218,7 +218,9 @@ def test_a_file_of_several_papers_records_what_all_its_algorithms_can(tmp_path):
 def test_a_process_that_reacts_has_no_rates(monkeypatch):
     found = canonical(experiment(algorithm=CONTENT["algorithm"][:2]))
     assert "mean_weight_error" in wanted(found)
-    monkeypatch.setattr(practice.plugins, "load", lambda entry: type("Reacts", (), {}))
+    monkeypatch.setattr(
+        practice.plugins, "load", lambda entry, kind: type("Reacts", (), {"step": lambda self, history, rng: None})
+    )
     assert "mean_weight_error" not in wanted(found)
 
 

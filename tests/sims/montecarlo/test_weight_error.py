@@ -253,10 +253,16 @@ def test_bad_input_that_only_the_task_notices(workers):
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"process_or_p": 0.0}, r"process_or_p must be in \(0, 1\]; got 0.0"),
-        ({"process_or_p": math.nan}, r"process_or_p must be in \(0, 1\]; got nan"),
-        ({"process_or_p": [0.1, 0.2]}, r"process_or_p must be a single number in \(0, 1\]; got .*"),
-        ({"process_or_p": "often"}, r"process_or_p must be a number or array of numbers in \(0, 1\]; got 'often'"),
+        ({"process_or_p": 0.0}, r"process_or_p must be a rate in \(0, 1\], or a participation process; got 0.0"),
+        ({"process_or_p": math.nan}, r"process_or_p must be a rate in \(0, 1\], or a participation process; got nan"),
+        (
+            {"process_or_p": [0.1, 0.2]},
+            r"process_or_p must be a rate in \(0, 1\], or a participation process; got \[0.1, 0.2\]",
+        ),
+        (
+            {"process_or_p": "often"},
+            r"process_or_p must be a rate in \(0, 1\], or a participation process; got 'often'",
+        ),
         (
             {"process_or_p": Bernoulli([0.1, 0.2])},
             r"process_or_p must be a process with one client \(estimate them one by one\); got .*",
