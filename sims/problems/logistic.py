@@ -40,8 +40,7 @@ class Logistic(FiniteData):
         return (size - agreement) / 2 + xp.log1p(xp.exp(-size))
 
     def loss_slope(self, margin: Array, label: Array) -> Array:
-        half = self._agreement(margin, label) / 2
-        return -label * (1 - array_namespace(margin).tanh(half)) / 2
+        return -label * _share(self._agreement(margin, label))
 
     @staticmethod
     def _agreement(margin: Array, label: Array) -> Array:
@@ -99,7 +98,7 @@ class Logistic(FiniteData):
             direction = np.linalg.solve(self._hessians(x).mean(axis=0), gradient)
             nearer = x - step * direction
             there = full_gradient(self, nearer)
-            if np.linalg.norm(there) < np.linalg.norm(gradient):
+            if np.abs(there).max() < np.abs(gradient).max():  # squares would underflow
                 x, gradient, step = nearer, there, 1.0
             else:
                 step /= 2
@@ -109,15 +108,22 @@ class Logistic(FiniteData):
     def minimum_error(self) -> float:
         """Certificate of the minimum: f(minimiser) - min f <= ||grad f(minimiser)||^2 / (2 l2)."""
         gradient = full_gradient(self, self.minimiser)
-        return float(gradient @ gradient / (2 * self.l2))
+        return float(gradient / float(self.l2) @ gradient / 2)
 
     def _hessians(self, x: Array) -> Array:
         """Hessians of all clients at one model (d,), (N, d, d)."""
         features = self.features.astype(np.float64)
-        # s (1 - s) = (1 - tanh^2(m / 2)) / 4, whatever the label
-        weight = self.shares.astype(np.float64) * (1 - np.tanh(features @ x / 2) ** 2) / 4
+        margins = features @ x
+        weight = self.shares.astype(np.float64) * _share(margins) * _share(-margins)  # whatever the label
         ridge = float(self.l2) * np.eye(self.dimension)
         return (weight[..., None, None] * features[..., :, None] * features[..., None, :]).sum(axis=1) + ridge
+
+
+def _share(agreement: Array) -> Array:
+    """1 / (1 + exp(agreement)), to all digits where it is small, as it is at the minimiser of separable data."""
+    xp = array_namespace(agreement)
+    size = xp.abs(agreement)
+    return xp.exp(-(size + agreement) / 2) / (1 + xp.exp(-size))
 
 
 def _noise_of(std: float, features: Array) -> tuple[float, float]:

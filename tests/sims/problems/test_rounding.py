@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from mpmath import mp, mpf
 
 from fltheory.errors import InputError
 from sims.problems import problems
+from sims.problems.logistic import Logistic
 from sims.problems.quadratic import DiagonalQuadratic
 
 FAR = {
@@ -63,6 +66,36 @@ def test_floats_state_what_rationals_state(name: str) -> None:
     for constant, value in true.items():
         if constant != "upper":
             assert float(found[constant]) == pytest.approx(float(value), rel=1e-13, abs=0), constant
+
+
+@pytest.mark.parametrize(
+    ("features", "labels", "l2"),
+    [
+        ([[[1.0]], [[2.0]]], [[1], [1]], 1e-10),
+        ([[[1.0]], [[2.0]]], [[1], [1]], 1e-100),
+        ([[[1e8], [1.0]], [[1e-8]]], [[1, 1], [-1]], 1e-20),
+        ([[[100.0]], [[200.0], [150.0]]], [[1], [1, 1]], 1e-200),
+    ],
+)
+def test_logistic_minima_of_separable_data_against_sixty_digits(features: Any, labels: Any, l2: float) -> None:
+    """The slopes there are as small as l2, far below the rounding of 1."""
+    mp.dps = 60
+    clients = [
+        [(mpf(a), y) for (a,), y in zip(rows, signs, strict=True)] for rows, signs in zip(features, labels, strict=True)
+    ]
+
+    def mean(of: Callable[[Any], Any]) -> Any:
+        return sum(sum(of(y * a) for a, y in samples) / len(samples) for samples in clients) / len(clients)
+
+    low, high = mpf(0), mpf(300)
+    for _ in range(100):
+        middle = (low + high) / 2
+        rises = mean(lambda a, x=middle: -a / (1 + mp.exp(a * x))) + mpf(l2) * middle > 0
+        low, high = (low, middle) if rises else (middle, high)
+    constants = Logistic(features, labels, l2).constants
+    assert constants.minimiser[0] == pytest.approx(float(low), rel=1e-14)
+    true = mean(lambda a: mp.log1p(mp.exp(-a * low))) + mpf(l2) * low**2 / 2
+    assert constants.minimum == pytest.approx(float(true), rel=1e-13)
 
 
 def test_curvatures_that_all_but_cancel_must_be_exact() -> None:
