@@ -208,7 +208,8 @@ assert least == limit
 
 # %% [markdown]
 # The bound is attained (right); uniform selection has none (`fedlaavg.lem1.rule`).
-#
+
+# %% [markdown]
 # ## Try this
 # - Blocks of (5, 5) instead of (3, 1): both methods have the right time-weighted mean. Which one still wins, and why?
 # - `fltheory show fedlaavg.eq46`: a step of the proof for rounds (Theorem 4) that needs $\max(I, 2)$ in place of $I$.
