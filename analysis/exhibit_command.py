@@ -20,7 +20,7 @@ from sims.store import Run
 Kind = Literal["figures", "tables"]
 FORMATS = ("png", "svg", "pdf")
 FORMS = ("text", "markdown", "csv")
-LETTERS = 160  # of a caption, in a line as wide as a page
+LETTERS = 140  # of a caption, in a line as wide as a page
 
 
 @dataclass(frozen=True)
@@ -124,5 +124,9 @@ def _caption(picture: Picture, given: Given) -> None:
         "paper": "Paper scale.",
     }[given.scale]
     width = int(LETTERS * picture.figure.get_figwidth() / WIDTH)
-    lines = [what, *(f"{sentence(run)}." for run in given.runs.values())]
+    alike: dict[str, list[str]] = {}
+    for run in given.runs.values():
+        words, _, key = sentence(run).rpartition("; run ")
+        alike.setdefault(words, []).append(key)
+    lines = [what, *(f"{words}; run{'s' * (len(keys) > 1)} {', '.join(keys)}." for words, keys in alike.items())]
     picture.figure.suptitle("\n".join(textwrap.fill(line, width) for line in lines), fontsize=6, color=GREY)

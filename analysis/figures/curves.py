@@ -1,15 +1,16 @@
-"""What runs came to over the rounds: mean and standard deviation over seeds, a panel for each metric and run."""
+"""What runs came to over the rounds or their cost: mean and standard deviation over seeds, a panel for each metric."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from analysis.exhibits import Given
 from analysis.figures.style import COLUMN, LINES, WIDTH, Picture, band, house_style, new_figure
-from analysis.measured import curve
+from analysis.measured import FloatArray, curve
 from sims.store import Run
 
 METRICS = {  # of training: axis, factor
@@ -17,7 +18,13 @@ METRICS = {  # of training: axis, factor
     "train_accuracy": ("training accuracy, %", 100.0),
     "test_accuracy": ("test accuracy, %", 100.0),
 }
+ROUND = "round"
+COSTS = {  # of training, summed since its beginning: axis, factor
+    "gradient_samples": ("gradients, $10^5$ samples", 1e-5),
+}
 FIRST = 0.05  # share of the rounds that need not be in the frame
+
+Shown = Mapping[str, tuple[Run, str]]  # what the legend calls a line -> run and label of the algorithm
 
 
 def over_rounds(
@@ -27,44 +34,76 @@ def over_rounds(
     *,
     names: Mapping[str, str] | None = None,
 ) -> Picture:
-    """A column for each run, a row for each of `METRICS`; the steep beginning may lie outside the frame.
+    """A column for each run, a row for each of `METRICS`.
 
-    runs     title -> run and the labels of the algorithms to show, at most as many as there are `LINES`
+    runs     title -> run and the labels of the algorithms to show
     smooth   share of the rounds in the window of mean and standard deviation (`analysis.measured.curve`)
-    names    label -> what the legend calls it; algorithms of the same name in different runs have the same line
+    names    label -> what the legend calls it
     """
-    called = dict(names or {})
-    legend = list(dict.fromkeys(called.get(label, label) for _, shown in runs.values() for label in shown))
+    called = names or {}
+    columns = {title: {called.get(one, one): (run, one) for one in shown} for title, (run, shown) in runs.items()}
+    return panels(columns, [(metric, ROUND) for metric in metrics], smooth)
+
+
+def panels(columns: Mapping[str, Shown], rows: Sequence[tuple[str, str]], smooth: float = 0) -> Picture:
+    """A column for each title, a row for each of `METRICS` against the round or one of `COSTS`.
+
+    The steep beginning may lie outside the frame. Lines of the same name in different columns look the same; there
+    can be as many names as there are `LINES`. What `smooth` is, `over_rounds` says.
+    """
+    legend = list(dict.fromkeys(name for shown in columns.values() for name in shown))
     style = dict(zip(legend, LINES, strict=False))
-    rows: list[dict[str, object]] = []
-    wide = len(runs) > 1
+    data: list[dict[str, object]] = []
+    wide = len(columns) > 1
+    shared = len({against for _, against in rows}) == 1
     with house_style():
         lines_of_legend = -(-len(legend) // (4 if wide else 2))
-        figure = new_figure(0.6 + 1.35 * len(metrics) + 0.16 * lines_of_legend, WIDTH if wide else COLUMN)
-        panels = figure.subplots(len(metrics), len(runs), sharex="col", squeeze=False)
-        for column, (title, (run, shown)) in zip(panels.T, runs.items(), strict=True):
-            seeds = run.experiment["replicates"]
-            for axes, metric in zip(column, metrics, strict=True):
-                words, unit = METRICS[metric]
-                for label in shown:
-                    found = curve(run, label, metric, smooth)
-                    if found is None:
-                        continue
-                    name, mean, sd = called.get(label, label), unit * found.mean, unit * found.sd
-                    band(axes, found.rounds, mean, mean - sd, mean + sd, style[name], name)
-                    own = {"data": title, "algorithm": label, "metric": words, "seeds": seeds}
-                    rows += [
-                        own | {"round": t, "mean": m, "sd": s}
-                        for t, m, s in zip(found.rounds.tolist(), mean.tolist(), sd.tolist(), strict=True)
-                    ]  # fmt: skip
-                axes.set_ylabel(words)
+        height = (1.35 if shared else 1.65) * len(rows)
+        figure = new_figure(0.6 + height + 0.16 * lines_of_legend, WIDTH if wide else COLUMN)
+        grid = figure.subplots(len(rows), len(columns), sharex="col" if shared else False, squeeze=False)
+        for column, (title, shown) in zip(grid.T, columns.items(), strict=True):
+            for axes, (metric, against) in zip(column, rows, strict=True):
+                for name, (run, label) in shown.items():
+                    drawn = _line(axes, run, label, metric, against, smooth, style[name], name)
+                    data += [{"data": title, **row} for row in drawn]
+                axes.set_ylabel(METRICS[metric][0])
+                if axes is column[-1] or not shared:
+                    axes.set_xlabel(_against(against, [run for run, _ in shown.values()]))
                 _frame(axes)
             column[0].set_title(title)
-            column[-1].set_xlabel(f"round (band: one sd, n = {seeds} seed{'s' * (seeds > 1)})")
-        handles = {str(line.get_label()): line for axes in panels.flat for line in axes.lines}
+        handles = {str(line.get_label()): line for axes in grid.flat for line in axes.lines}
         ordered = [name for name in legend if name in handles]
         figure.legend([handles[n] for n in ordered], ordered, loc="outside lower center", ncols=4 if wide else 2)
-    return Picture(figure, rows)
+    return Picture(figure, data)
+
+
+def _line(
+    axes: Axes, run: Run, label: str, metric: str, against: str, smooth: float, style: tuple[str, Any], name: str
+) -> list[dict[str, object]]:
+    """Draw an algorithm's mean and deviation, if it was run and recorded; a row for each point."""
+    found, cost = curve(run, label, metric, smooth), None if against == ROUND else curve(run, label, against)
+    if found is None or (cost is None and against != ROUND):
+        return []
+    words, unit = METRICS[metric]
+    mean, sd = unit * found.mean, unit * found.sd
+    rows: list[dict[str, object]] = [
+        {"algorithm": label, "metric": words, "seeds": run.experiment["replicates"], "round": t, "mean": m, "sd": s}
+        for t, m, s in zip(found.rounds.tolist(), mean.tolist(), sd.tolist(), strict=True)
+    ]
+    x: FloatArray = found.rounds.astype(float)
+    if cost is not None:
+        x = COSTS[against][1] * cost.mean[np.searchsorted(cost.rounds, found.rounds)]
+        rows = [row | {against: spent} for row, spent in zip(rows, x.tolist(), strict=True)]
+    band(axes, x, mean, mean - sd, mean + sd, style, name)
+    return rows if name == label else [row | {"line": name} for row in rows]
+
+
+def _against(against: str, runs: Sequence[Run]) -> str:
+    """The label of an axis of costs, or of rounds with the seeds of the runs that are drawn."""
+    if against != ROUND:
+        return COSTS[against][0]
+    seeds = sorted({int(run.experiment["replicates"]) for run in runs})
+    return f"round (band: one sd, n = {' or '.join(map(str, seeds))} seed{'s' * (seeds != [1])})"
 
 
 def _frame(axes: Axes) -> None:

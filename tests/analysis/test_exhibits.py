@@ -14,6 +14,7 @@ from analysis import exhibit_command, exhibits, missing_runs
 from analysis.exhibit_command import Setting
 from analysis.exhibits import Exhibit, Given, chosen, enter
 from analysis.figures import amplified as amplified_figures
+from analysis.figures import fedamd as fedamd_figures
 from analysis.figures import fedau as fedau_figures
 from analysis.figures.style import Picture, house_style, new_figure
 from analysis.stored_runs import runs_of
@@ -25,11 +26,16 @@ from sims import store as stored
 from sims.experiment import read, read_without_data
 from tests.analysis.runs import made_up
 
-FIGURES = {"fedau": fedau_figures.figures, "amplified": amplified_figures.figures}
+FIGURES = {
+    "fedau": fedau_figures.figures,
+    "amplified": amplified_figures.figures,
+    "fedamd": fedamd_figures.figures,
+}
 TABLES = {"fedau": fedau_tables.tables, "amplified": amplified_tables.tables, "fast": fast_tables.tables}
-PUBLISHED = {  # of the two papers
+PUBLISHED = {  # of these papers
     *(f"fedau.fig{n}" for n in ("1", "C61", "C62", "D21", "D22", "D23", "D24", "D41", "D42", "D51", "D52", "D61")),
     "amplified.fig1", "amplified.fig2",
+    *(f"fedamd.fig{n}" for n in range(1, 12)),
 }  # fmt: skip
 DIGITS = """
 kind = "train"
@@ -75,7 +81,7 @@ def test_the_entry_points_name_the_books_of_these_papers() -> None:
     assert set(TABLES) <= set(entries["fltheory.tables"])
 
 
-def test_every_published_figure_of_both_papers_is_there(books: object) -> None:
+def test_every_published_figure_of_these_papers_is_there(books: object) -> None:
     known = chosen("figures", [])
     assert set(known) >= PUBLISHED
     for name, exhibit in known.items():

@@ -1,0 +1,111 @@
+"""FedAMD's figures on training: probabilities of an anchor, large batches, local steps, EMNIST (section 5, Appendix F).
+
+A training loss is recorded on the training data here; the paper's is the mean over the local steps of the miners.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from analysis.exhibits import Exhibit, Given, enter
+from analysis.figures.curves import ROUND, Shown, panels
+from analysis.figures.style import Picture
+from analysis.measured import labels
+from sims.store import Run
+
+HERE = "experiments/fedamd"
+COHORTS = {"": 20, "-40": 40, "-100": 100}  # end of a file's name -> participants of the paper's 100 clients
+PROBABILITIES = ("FedAMD, p = 0.9", "FedAMD, optimal p", "FedAMD, {0,1}", "FedAMD, {0,0,1}")
+METHODS = ("FedAvg", "SCAFFOLD", "BVR-L-SGD", "FedPAGE", "FedAMD, constant", "FedAMD, sequential")
+AS_IN_TABLE2 = {"FedAMD, constant": "FedAMD, optimal p", "FedAMD, sequential": "FedAMD, {0,1}"}
+ACCURACY, LOSS, COST = ("test_accuracy", ROUND), ("train_loss", ROUND), ("train_loss", "gradient_samples")
+
+figures: dict[str, Exhibit] = {}
+
+
+def files(name: str) -> tuple[str, ...]:
+    """The three files of an experiment, in the order of `COHORTS`."""
+    ends = {"": "-20"} if name == "table2" else {}
+    return tuple(f"{HERE}/{name}{ends.get(end, end)}.toml" for end in COHORTS)
+
+
+def participants(run: Run, paper: int) -> str:
+    """The title of a column: who takes part in the run, and how many do in the paper if they are others."""
+    cohort, everyone = run.experiment["process"]["cohort_size"], run.experiment["problem"]["partition"]["n_clients"]
+    return f"{cohort} of {everyone} clients" + (f" (paper: {paper})" if cohort != paper else "")
+
+
+def shown(run: Run, wanted: tuple[str, ...], names: Mapping[str, str] | None = None) -> Shown:
+    """Those of these algorithms that a run has, under their labels or these names."""
+    called = names or {}
+    return {called.get(label, label): (run, label) for label in wanted if label in labels(run)}
+
+
+def _of(number: int, about: str, name: str, wanted: tuple[str, ...], rows: list[tuple[str, str]]) -> None:
+    """Enter a figure whose columns are the three numbers of participants."""
+    sources = dict(zip(files(name), COHORTS.values(), strict=True))
+
+    @enter(figures, f"fig{number}", f"Figure {number}: {about}", *sources)
+    def draw(given: Given) -> Picture:
+        columns = {participants(run, sources[file]): shown(run, wanted) for file, run in given.runs.items()}
+        return panels(columns, rows)
+
+
+_of(1, "test accuracy by the probability of an anchor, K = 10", "probabilities", PROBABILITIES, [ACCURACY])
+for _number, _steps, _name in ((5, 10, "probabilities"), (6, 20, "probabilities-K20"), (7, 5, "probabilities-K5")):
+    _about = f"training loss and test accuracy by the probability of an anchor, K = {_steps}"
+    _of(_number, _about, _name, PROBABILITIES, [LOSS, ACCURACY])
+for _number, _steps, _name in ((8, 5, "local-steps-5"), (9, 10, "table2"), (10, 20, "local-steps-20")):
+    _about = f"test accuracy over the rounds and training loss over the gradients of six methods, K = {_steps}"
+    _of(_number, _about, _name, METHODS, [ACCURACY, COST])
+
+
+def _of_batches(number: int, which: str, label: str, everything: str) -> None:
+    """Enter Figure 2, 3 or 4: FedAMD with large batches of all samples, 256 and 64.
+
+    The captions do not say with how many participants: here each of the paper's three numbers.
+
+    everything   name of the experiment with all samples
+    """
+    sources = {
+        file: paper
+        for name in (everything, "large-batch-256", "large-batch-64")
+        for file, paper in zip(files(name), COHORTS.values(), strict=True)
+    }
+    about = f"Figure {number}: FedAMD with {which} by the size b of the large batch"
+
+    @enter(figures, f"fig{number}", about, *sources)
+    def draw(given: Given) -> Picture:
+        columns: dict[str, dict[str, tuple[Run, str]]] = {}
+        for file, run in given.runs.items():
+            if label in labels(run):
+                columns.setdefault(participants(run, sources[file]), {})[large_batch(run, label)] = run, label
+        return panels(columns, [ACCURACY, LOSS])
+
+
+def large_batch(run: Run, label: str) -> str:
+    """The size of the large batch in words: it is given in small ones, and is smaller at a smaller scale."""
+    (own,) = (contestant for contestant in run.experiment["algorithm"] if contestant["label"] == label)
+    small = run.experiment["problem"]["batch"]
+    return "b: all of a client's samples" if own["batch"] == "all" else f"b = {own['batch'] * small}"
+
+
+_of_batches(2, "p = 0.9", "FedAMD, p = 0.9", "probabilities")
+_of_batches(3, "the optimal p", "FedAMD, constant", "table2")
+_of_batches(4, "the sequence {0,1}", "FedAMD, sequential", "table2")
+
+EMNIST = {
+    f"{HERE}/emnist-probabilities.toml": ("probabilities of an anchor", PROBABILITIES),
+    f"{HERE}/emnist.toml": ("methods", METHODS),
+}
+
+
+@enter(figures, "fig11", "Figure 11: EMNIST digits, probabilities of an anchor and methods", *EMNIST)
+def emnist(given: Given) -> Picture:
+    """Test accuracy over rounds and gradients, which the caption names; each half has a third panel, of which nothing
+    is said."""
+    columns = {
+        f"EMNIST digits, {participants(run, 20)}: {EMNIST[file][0]}": shown(run, EMNIST[file][1], AS_IN_TABLE2)
+        for file, run in given.runs.items()
+    }
+    return panels(columns, [ACCURACY, ("test_accuracy", "gradient_samples")])
