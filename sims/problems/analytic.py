@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
@@ -71,5 +72,7 @@ class Analytic(ABC):
         gradients = self.gradient(*at_all_clients(self, points))
         xp = array_namespace(points)
         gaps = gradients - xp.sum(gradients, axis=-2, keepdims=True) / self.n_clients
-        largest = xp.max(xp.sum(gaps * gaps, axis=-1))
-        return root(largest if is_exact(points) else float(largest))
+        if is_exact(points):
+            return root(xp.max(xp.sum(gaps * gaps, axis=-1)))
+        unit = float(xp.max(xp.abs(gaps))) or 1.0  # squares would overflow or underflow
+        return unit * math.sqrt(float(xp.max(xp.sum((gaps / unit) ** 2, axis=-1))))

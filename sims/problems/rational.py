@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from numbers import Rational
 from typing import Any
 
 import numpy as np
@@ -53,5 +54,6 @@ def root(square: Number) -> Number:
 
 
 def norm(vector: Array) -> Number:
-    """Euclidean norm of one vector."""
-    return root((vector * vector).sum())
+    """Euclidean norm of one vector; of floats, without squares that overflow or underflow."""
+    exact = all(isinstance(value, Rational) for value in vector)
+    return root((vector * vector).sum()) if exact else math.hypot(*vector)

@@ -14,7 +14,9 @@ from mpmath import mp, mpf
 from fltheory.errors import InputError
 from sims.problems import problems
 from sims.problems.logistic import Logistic
-from sims.problems.quadratic import DiagonalQuadratic
+from sims.problems.matrix_quadratic import MatrixQuadratic
+from sims.problems.quadratic import DiagonalQuadratic, linear
+from sims.problems.tilted import cosine
 
 FAR = {
     "matrix": (
@@ -96,6 +98,17 @@ def test_logistic_minima_of_separable_data_against_sixty_digits(features: Any, l
     assert constants.minimiser[0] == pytest.approx(float(low), rel=1e-14)
     true = mean(lambda a: mp.log1p(mp.exp(-a * low))) + mpf(l2) * low**2 / 2
     assert constants.minimum == pytest.approx(float(true), rel=1e-13)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_heterogeneity_does_not_overflow_or_underflow(size: float) -> None:
+    for problem in (
+        cosine([[3 * size, 4 * size], [-3 * size, -4 * size]]),
+        linear([[3 * size, 4 * size], [-3 * size, -4 * size]]),
+        DiagonalQuadratic(size, [[3.0, 4.0], [-3.0, -4.0]]),
+        MatrixQuadratic([[size, 0.0], [0.0, size]], [[3.0, 4.0], [-3.0, -4.0]]),
+    ):
+        assert problem.constants.heterogeneity == pytest.approx(5 * size, rel=1e-15)
 
 
 def test_curvatures_that_all_but_cancel_must_be_exact() -> None:
