@@ -61,6 +61,6 @@ clean:
 	touch $@
 
 .venv/all: .venv/dev
-	$(PIP) --editable '.[testing,dev,training,notebooks,cluster,pep]'
+	$(PIP) --editable '.[testing,dev,training,notebooks,cluster,pep,docs]'
 	rm -rf *.egg-info
 	touch $@

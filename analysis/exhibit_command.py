@@ -46,12 +46,17 @@ def figures(names: Iterable[str], formats: str, out: Path, setting: Setting) -> 
         picture: Picture = exhibit.make(given)
         if given.runs:
             _caption(picture, given)
-        stem = name.replace(".", "_") + (f"_{setting.scale}" if exhibit.experiments else "")
+        file = stem(name, exhibit, setting.scale)
         with house_style():
-            yield from (save(picture.figure, out / f"{stem}.{kind}") for kind in kinds)
-        data = out / f"{stem}.csv"
+            yield from (save(picture.figure, out / f"{file}.{kind}") for kind in kinds)
+        data = out / f"{file}.csv"
         write_text(data, as_csv(picture.rows))
         yield data
+
+
+def stem(name: str, exhibit: Exhibit, scale: str) -> str:
+    """The name of a figure's files, without their ending."""
+    return name.replace(".", "_") + (f"_{scale}" if exhibit.experiments else "")
 
 
 def tables(names: Iterable[str], form: str, setting: Setting) -> Iterator[str]:

@@ -154,7 +154,7 @@ def _verdict_lines(claim: Claim, entry: dict[str, Any] | None) -> list[str]:
             cases = f"{number} case{'s' if number != 1 else ''}"
             lines.append(fill(f"over: {evidence['domain'].removesuffix('.')} ({cases})", 100, **_INDENT))
         if "largest_at" in evidence and "largest" in evidence:
-            where = ", ".join(f"{name} = {_short(value)}" for name, value in evidence["largest_at"].items())
+            where = ", ".join(f"{name} = {short(value)}" for name, value in evidence["largest_at"].items())
             lines.append(
                 fill(f"largest ratio found, {ratio_text(evidence['largest'], '.4g')}, at {where}", 100, **_INDENT)
             )
@@ -168,21 +168,21 @@ def _witness_lines(witness: Mapping[str, Any]) -> list[str]:
     told = {k: v for k, v in witness.items() if not isinstance(v, bool)}
     sides = {k: told.pop(k) for k in ("left", "right") if k in told}
     held = [f"    {k}: {'holds' if v else 'fails'}" for k, v in witness.items() if isinstance(v, bool)]
-    values, ends = ([f"    {k} = {_short(v)}" for k, v in part.items()] for part in (told, sides))
+    values, ends = ([f"    {k} = {short(v)}" for k, v in part.items()] for part in (told, sides))
     return [*values, *held, *ends]
 
 
 _ROOTS = re.compile(r"[\d\s()*/+-]*(sqrt\([\d/]+\)[\d\s()*/+-]*)+")
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
     """On one line: a long text is cut, an exact number that is no whole one also said in decimals."""
     text = str(value)
-    short = text if len(text) <= 100 else f"{text[:60]}... ({len(text)} characters)"
+    cut = text if len(text) <= 100 else f"{text[:60]}... ({len(text)} characters)"
     try:
-        return f"{short} = {decimals}" if (decimals := _decimals(text)) else short
+        return f"{cut} = {decimals}" if (decimals := _decimals(text)) else cut
     except (ArithmeticError, TypeError, ValueError):  # of no such size, or no number at all
-        return short
+        return cut
 
 
 def _decimals(text: str) -> str:

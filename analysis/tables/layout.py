@@ -56,7 +56,7 @@ class Table:
         """Columns side by side, a block for each section."""
         blocks = [f"{self.title}\nPublished: {self.source}"]
         for section in self.sections:
-            grid = self._grid(section)
+            grid = self.grid(section)
             widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
             lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) for row in grid]
             blocks.append("\n".join([section.title, f"  {section.measured}", *(line.rstrip() for line in lines)]))
@@ -66,7 +66,7 @@ class Table:
         """A heading, and a table for each section."""
         blocks = [f"## {self.title}", f"Published: {self.source}"]
         for section in self.sections:
-            head, *rows = ("| " + " | ".join(row) + " |" for row in self._grid(section))
+            head, *rows = ("| " + " | ".join(row) + " |" for row in self.grid(section))
             rule = "|---" + "|---:" * (head.count("|") - 2) + "|"
             blocks += [f"### {section.title}", section.measured, "\n".join([head, rule, *rows])]
         return "\n\n".join([*blocks, *self.notes]) + "\n"
@@ -86,7 +86,7 @@ class Table:
             ]
         )
 
-    def _grid(self, section: Section) -> list[tuple[str, ...]]:
+    def grid(self, section: Section) -> list[tuple[str, ...]]:
         """Head and rows of a section, each column of it twice."""
         columns = list(dict.fromkeys(column for cells in section.rows.values() for column in cells))
         head = ("", *(f"{column}, {what}" for column in columns for what in self.heads))

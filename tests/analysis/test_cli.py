@@ -85,6 +85,7 @@ BAD = {
     "a witness into nowhere": (["falsify", "fedau.thm3", "--out", "no/w.json"], "in a folder that is there"),
     "a graph into nowhere": (["graph", "fedau", "--out", "no/g.svg"], "in a folder that is there"),
     "a plot into nowhere": (["weights", "LOG", "--cutoff", "5", "--out", "no/w.png"], "in a folder that is there"),
+    "a report over something else": (["report", "--out", "."], "a new folder, an empty one or an older report"),
     "figures into a file": (["figures", "--out", "LOG"], "output folder"),
     "json into a folder": (["verify", "fedau.facts", "--depth", "quick", "--json", "."], "name of a file"),
     "far too many workers": (["verify", "fedau.facts", "--workers", "100000"], "workers must be at most"),

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from analysis.letters import in_text, letters_of, plain, symbols_of
-from analysis.show import _short, claim_as_text
+from analysis.show import claim_as_text, short
 from fltheory.latex import statement, words
 from fltheory.ledger import ledger
 from tests.analysis import toy
@@ -114,10 +114,10 @@ def test_a_page_speaks_one_alphabet() -> None:
 
 def test_a_number_that_is_none_is_shown_as_it_stands() -> None:
     large = "9" * 5000 + "/7"
-    assert _short("1/4") == "1/4 = 0.25"
-    assert _short("1/0") == "1/0"
-    assert _short("1/sqrt(0)") == "1/sqrt(0)"
-    assert _short(large) == f"{large[:60]}... (5002 characters)"
+    assert short("1/4") == "1/4 = 0.25"
+    assert short("1/0") == "1/0"
+    assert short("1/sqrt(0)") == "1/sqrt(0)"
+    assert short(large) == f"{large[:60]}... (5002 characters)"
 
 
 def test_a_witness_has_values_then_what_holds_then_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,107 @@
+"""The pages of the algorithms: steps in our words, what they keep and send, which guarantees hold."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterable
+
+from analysis.algorithms_list import OBJECTIVES
+from analysis.report.claims import badge, link
+from analysis.report.facts import AGAINST, NOT_RECORDED, Facts
+from analysis.report.html import Html, element, items, join, page, section, table, terms
+from analysis.report.mathematics import sentence
+from analysis.report.pseudocode import RECIPES
+from fltheory.ledger import Claim, ledger
+from fltheory.verdicts import needs
+from sims.algorithms import Algorithm
+
+GUARANTEES = ("theorem", "corollary", "proposition")
+ROOT = "../"
+
+
+def algorithms_page(known: dict[str, Algorithm]) -> str:
+    """All algorithms with what they cost, and what FedAvg's weighting rules minimise."""
+    head = ("Algorithm", "Source", "Server keeps", "Client keeps", "Sent to, from a participant")
+    rows = [
+        (element("a", name, href=f"algorithms/{name}.html"), algorithm.source, *_costs(algorithm))
+        for name, algorithm in known.items()
+    ]
+    return page(
+        "Algorithms",
+        element(
+            "p",
+            "Each is written once and runs on floats, on exact rationals and on torch. Memory and communication are in "
+            "vectors as long as the model, the model included; counters and weights, a few numbers a client, are not "
+            "among them. N is the number of clients.",
+        ),
+        table(head, rows),
+        section(
+            "What a weighting rule minimises",
+            element("p", sentence(r"For participation at rates $p_n$, FedAvg minimises $\sum_n \phi_n F_n$ with")),
+            table(("Rule", "Weights of the clients' objectives"), list(OBJECTIVES.items())),
+        ),
+        at="algorithms.html",
+    )
+
+
+def algorithm_page(facts: Facts, name: str, algorithm: Algorithm) -> str:
+    """One algorithm; one of another package without steps of ours is told in its module's words."""
+    recipe = RECIPES.get(name)
+    server, client, sent = _costs(algorithm)
+    if recipe:
+        steps = [_step(step) for step in recipe.steps]
+        told = element("ol", *steps, class_="steps")
+    else:
+        told = element("pre", inspect.getdoc(sys.modules[algorithm.apply.__module__]) or "")
+    about = [claim for named in recipe.claims for claim in _bounds(named)] if recipe else []
+    failing = [claim for claim in about if facts.verdict(claim) in AGAINST]
+    open_ = [claim for claim in about if facts.verdict(claim) in ("not checked", NOT_RECORDED)]
+    holding = [claim for claim in about if claim not in failing and claim not in open_]
+    return page(
+        name,
+        element("p", f"{algorithm.source}. {algorithm.hyper.__doc__ or ''}"),
+        section("Steps", told),
+        section(
+            "Memory and communication",
+            element("p", "In vectors as long as the model, for N clients:"),
+            terms([("The server keeps", server), ("A client keeps", client), ("Sent to, from a participant", sent)]),
+        ),
+        section("Guarantees that hold", _list(facts, holding)),
+        section("Guarantees that do not hold as stated", _list(facts, failing)),
+        section("Guarantees not checked", _list(facts, open_)),
+        section("Guarantees", "" if about else element("p", "The papers read here state none, so none is recorded.")),
+        at=f"algorithms/{name}.html",
+    )
+
+
+def _step(step: str) -> Html:
+    within = step.startswith("  ")
+    return element("li", sentence(step.strip()), class_="within" if within else None)
+
+
+def _bounds(named: str) -> Iterable[Claim]:
+    """A claim, or those of a paper that guarantee something: theorems and their like with a bound."""
+    if named not in ledger.papers:
+        return [ledger[named]]
+    return [c for c in ledger.papers[named].claims.values() if c.bound and c.kind in GUARANTEES]
+
+
+def _list(facts: Facts, claims: list[Claim]) -> Html:
+    """Claims with what they need and what to use instead."""
+    entries = []
+    for claim in claims:
+        verdict = facts.verdict(claim)
+        needed = needs(facts.entries[claim.id]) if claim.id in facts.entries else ""
+        instead = ledger[claim.repaired_by] if claim.repaired_by and verdict in AGAINST else None
+        parts = [link(claim, ROOT), f": {claim.title} ", badge(verdict), f" Needs: {needed}." if needed else ""]
+        entries.append(join(*parts, *([" Use instead ", link(instead, ROOT), "."] if instead else [])))
+    return items(entries) if entries else Html()
+
+
+def _costs(algorithm: Algorithm) -> tuple[str, str, str]:
+    """Memory of server and client, and vectors sent, in words."""
+    each = algorithm.server_vectors(2) - algorithm.server_vectors(1)
+    fixed = algorithm.server_vectors(1) - each
+    server = " + ".join([*([f"{each} N" if each > 1 else "N"] if each else []), *([str(fixed)] if fixed else [])])
+    return server, str(algorithm.client_vectors), f"{algorithm.down}, {algorithm.up}"

@@ -1,0 +1,87 @@
+"""Where the report comes from: versions, hashes and seeds, as a page and as JSON."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Sequence
+from importlib.metadata import version
+from importlib.resources import files
+from typing import Any
+
+from analysis.measured import sentence
+from analysis.report.facts import Facts
+from analysis.report.html import element, items, join, page, section, table
+from sims.store import Run
+
+PACKAGES = ("fltheory", "numpy", "scipy", "sympy", "matplotlib", "latex2mathml")
+"""What the pages are made with; the checks use numpy, scipy and sympy."""
+
+
+def provenance(facts: Facts, runs: Sequence[Run]) -> dict[str, Any]:
+    """Versions, the hash of the recorded verdicts, what is out of date, and the runs whose numbers are shown.
+
+    No time and no place: two reports of the same state are the same bytes.
+    """
+    recorded = (files("fltheory") / "data" / "verdicts.json").read_bytes()
+    return {
+        "schema": 1,
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in PACKAGES},
+        "verdicts_sha256": hashlib.sha256(recorded).hexdigest(),
+        "outdated": dict(facts.outdated),
+        "runs": [
+            {
+                "key": run.key,
+                "what": sentence(run),
+                "seed": run.experiment["seed"],
+                "data_sha256": run.sha256,
+                "status": run.status,
+            }
+            for run in runs
+        ],
+    }
+
+
+def as_json(facts: Facts, runs: Sequence[Run]) -> str:
+    return json.dumps(provenance(facts, runs), indent=1) + "\n"
+
+
+def provenance_page(facts: Facts, runs: Sequence[Run]) -> str:
+    """The same for people."""
+    found = provenance(facts, runs)
+    versions = [("Python", found["python"]), *found["packages"].items()]
+    changed = [join(element("code", id_), f": {what} since") for id_, what in found["outdated"].items()]
+    return page(
+        "Provenance",
+        element(
+            "p",
+            "The pages show recorded verdicts; nothing was checked anew for them. Each claim's page has the hash of "
+            "its statement and of its checks. The same in ",
+            element("a", "JSON", href="provenance.json"),
+            ".",
+        ),
+        section("Made with", table(("What", "Version"), versions)),
+        section(
+            "Recorded verdicts",
+            element("p", "fltheory/data/verdicts.json, SHA-256 ", element("code", found["verdicts_sha256"])),
+            element("p", "Out of date:") if changed else element("p", "None of them is out of date."),
+            items(changed) if changed else "",
+        ),
+        section(
+            "Seeds",
+            element(
+                "p",
+                "A check that draws random numbers has its seed in its code, and so in its hash. The runs behind the "
+                "tables:",
+            ),
+            table(
+                ("Run", "What was run", "Seed"),
+                [(element("code", run["key"][:12]), run["what"], str(run["seed"])) for run in found["runs"]],
+            )
+            if runs
+            else element("p", "none."),
+        ),
+        at="provenance.html",
+    )

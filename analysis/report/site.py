@@ -1,0 +1,112 @@
+"""All pages of the report, and the folder they go to: written beside it and renamed when all of it is there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from pathlib import Path
+
+from analysis.files import make_folder
+from analysis.graph import COLOURS, draw, uses
+from analysis.report.algorithm import algorithm_page, algorithms_page
+from analysis.report.claim import claim_page
+from analysis.report.claims import claims_page, slug
+from analysis.report.exhibits import Shown, exhibits_page, find
+from analysis.report.facts import Facts, gather
+from analysis.report.home import contest_page, home_page
+from analysis.report.mathematics import require_converter
+from analysis.report.paper import paper_page
+from analysis.report.provenance import as_json, provenance_page
+from fltheory.errors import InputError
+from fltheory.ledger import ledger
+from sims.algorithms import algorithms
+
+MARK = "provenance.json"  # what tells a report from any other folder
+
+
+def write(out: Path, scale: str, store: Path, figures: Path | None = None) -> Path:
+    """Write the report; where its first page is.
+
+    scale     of the runs that tables and pictures show
+    store     folder of the runs
+    figures   folder of `fltheory figures`, whose pictures are copied
+
+    A report that is there already is replaced, whole or not at all. Raises InputError for a folder that holds
+    something else, or that cannot be written.
+    """
+    target = out.resolve()
+    _require_place(target, out)
+    require_converter()
+    shown = find(scale, store, figures)
+    make_folder(target.parent)
+    try:
+        partial = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+    except OSError as error:
+        raise InputError("--out", str(out), f"a folder that can be written ({error.strerror})") from None
+    try:
+        _fill(partial, gather(), shown)
+        partial.chmod(0o755)
+        _replace(partial, target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return out / "index.html"
+
+
+def _fill(folder: Path, facts: Facts, shown: Shown) -> None:
+    """Write all files of the report into an empty folder."""
+    for name in ("papers", "claims", "algorithms", "figures"):
+        (folder / name).mkdir()
+    for at, source in shown.files.items():
+        shutil.copyfile(source, folder / at)
+    graphs = {}
+    for name, paper in ledger.papers.items():
+        if any(uses(paper.claims, id_) for id_ in paper.claims):
+            graphs[name] = f"papers/{name}.svg"
+            draw(name, folder / graphs[name])
+    for at, content in _pages(facts, shown, graphs):
+        (folder / at).write_text(content, encoding="utf-8")
+
+
+def _pages(facts: Facts, shown: Shown, graphs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Path within the report and content of every text file."""
+    here = files("analysis.report")
+    colours = "".join(f".verdict.{slug(verdict)} {{ background: {colour} }}\n" for verdict, colour in COLOURS.items())
+    yield "style.css", (here / "style.css").read_text(encoding="utf-8") + colours
+    yield "filter.js", (here / "filter.js").read_text(encoding="utf-8")
+    yield "index.html", home_page(facts)
+    yield "contest.html", contest_page()
+    yield "claims.html", claims_page(facts)
+    for claim in ledger.values():
+        yield f"claims/{claim.id}.html", claim_page(facts, claim, shown.names)
+    for name, paper in ledger.papers.items():
+        yield f"papers/{name}.html", paper_page(facts, paper, graphs.get(name))
+    known = algorithms()
+    yield "algorithms.html", algorithms_page(known)
+    for name, algorithm in known.items():
+        yield f"algorithms/{name}.html", algorithm_page(facts, name, algorithm)
+    yield "exhibits.html", exhibits_page(shown)
+    yield "provenance.html", provenance_page(facts, shown.runs)
+    yield MARK, as_json(facts, shown.runs)
+
+
+def _require_place(target: Path, out: Path) -> None:
+    try:
+        good = not target.exists() or (target / MARK).is_file() or (target.is_dir() and not any(target.iterdir()))
+    except OSError as error:
+        raise InputError("--out", str(out), f"a folder that can be read ({error.strerror})") from None
+    if not good:
+        raise InputError("--out", str(out), "a new folder, an empty one or an older report")
+
+
+def _replace(new: Path, target: Path) -> None:
+    """Put a folder where an older one may be, which then goes."""
+    if target.exists():
+        old = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+        os.replace(target, old)  # an empty folder gives way
+        os.replace(new, target)
+        shutil.rmtree(old)
+    else:
+        os.replace(new, target)

@@ -1,0 +1,176 @@
+"""The report: every claim has its page, links lead somewhere, markup is well-formed, nothing is written halfway."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+from xml.etree import ElementTree
+
+import pytest
+
+from analysis.exhibits import chosen
+from analysis.report import write
+from analysis.report.claims import KINDS, kinds_of_check
+from analysis.report.facts import AGAINST
+from analysis.report.html import PAGES, element
+from analysis.report.pseudocode import RECIPES
+from fltheory.errors import InputError
+from fltheory.ledger import ledger
+from fltheory.verdicts import recorded
+from sims.algorithms import algorithms
+
+pytest.importorskip("latex2mathml", reason="needs the extra docs")
+
+ROOT = Path(__file__).parents[2]
+Pages = dict[str, ElementTree.Element]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    pictures = folder / "pictures"
+    pictures.mkdir()
+    for name in ("fedau_figC61.svg", "fedau_figC61.csv"):
+        (pictures / name).write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    return write(folder / "site", "laptop", ROOT / "results", pictures).parent
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> Pages:
+    """Path within the site -> the page, read as XML: a tag that is not closed, or text not escaped, is no XML."""
+    texts = {str(path.relative_to(site)): path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
+    return {at: ElementTree.fromstring(text.removeprefix("<!DOCTYPE html>\n")) for at, text in texts.items()}
+
+
+def links(page: ElementTree.Element) -> Iterator[str]:
+    for node in page.iter():
+        yield from (value for key, value in node.items() if key in ("href", "src"))
+
+
+def text_of(page: ElementTree.Element) -> str:
+    return " ".join("".join(page.itertext()).split())
+
+
+def test_every_claim_paper_and_algorithm_has_its_page(pages: Pages) -> None:
+    expected = {f"claims/{id_}.html" for id_ in ledger} | {f"papers/{name}.html" for name in ledger.papers}
+    expected |= {f"algorithms/{name}.html" for name in algorithms()} | set(PAGES)
+    assert set(pages) == expected
+    assert [row.find("th/a").get("href") for row in pages["claims.html"].iter("tr") if row.get("data-paper")] == [  # type: ignore[union-attr]
+        f"claims/{id_}.html" for id_ in ledger
+    ]
+
+
+def test_links_and_anchors_lead_somewhere(site: Path, pages: Pages) -> None:
+    anchors = {at: {node.get("id") for node in page.iter()} for at, page in pages.items()}
+    for at, page in pages.items():
+        for href in links(page):
+            parts = urlsplit(href)
+            assert not parts.scheme, f"{at} needs a network for {href}"
+            target = (site / at).parent / unquote(parts.path) if parts.path else site / at
+            assert target.is_file(), f"{at}: {href}"
+            if parts.fragment:
+                assert parts.fragment in anchors[str(target.resolve().relative_to(site.resolve()))], f"{at}: {href}"
+
+
+def test_a_page_says_what_was_recorded(pages: Pages) -> None:
+    entries = recorded()
+    for id_, claim in ledger.items():
+        said = text_of(pages[f"claims/{id_}.html"])
+        entry = entries[id_]
+        expected = [claim.title, claim.words, claim.edition, claim.gap, entry["verdict"], entry["claim_sha256"]]
+        expected += [evidence["summary"] for evidence in entry["evidence"]]
+        expected += [name for evidence in entry["evidence"] for name in evidence.get("witness", {})]
+        assert not [text for text in expected if " ".join(text.split()) not in said], id_
+        assert ("How to contest it." in said) == (entry["verdict"] in AGAINST and claim.origin == "paper"), id_
+
+
+def test_every_formula_is_set(pages: Pages) -> None:
+    for id_, claim in ledger.items():
+        page = pages[f"claims/{id_}.html"]
+        formulas = len(list(page.iter("{http://www.w3.org/1998/Math/MathML}math")))
+        assert formulas >= len(claim.conditions) + len(claim.formulas) + bool(claim.bound) + bool(claim.latex), id_
+    for at, page in pages.items():
+        for node in page.iter():
+            if node.tag.startswith("{http://www.w3.org/1998/Math/MathML}"):
+                assert not re.search(r"[\\&$]", node.text or ""), f"{at}: {node.text}"
+
+
+def test_every_kind_of_check_can_be_chosen() -> None:
+    methods = {evidence["method"] for entry in recorded().values() for evidence in entry["evidence"]}
+    assert not [method for method in methods if not kinds_of_check(method)]
+    assert {kind for method in methods for kind in kinds_of_check(method)} == set(KINDS)
+
+
+def test_every_algorithm_is_told_in_our_words() -> None:
+    assert set(RECIPES) == set(algorithms())
+
+
+def test_figures_tables_and_their_claims(site: Path, pages: Pages) -> None:
+    page = pages["exhibits.html"]
+    ids = {node.get("id") for node in page.iter()}
+    assert ids >= {*chosen("figures", []), *chosen("tables", [])}
+    assert (site / "figures" / "fedau_figC61.csv").is_file()
+    assert "figures/fedau_figC61.svg" in [img.get("src") for img in page.iter("img")]
+    assert "not run" in text_of(page)
+    assert "../exhibits.html#fedau.tab1" in links(pages["claims/fedau.tab1.html"])
+
+
+def test_no_place_of_this_machine_and_the_same_bytes_again(site: Path, tmp_path: Path) -> None:
+    again = write(tmp_path / "again", "laptop", ROOT / "results", site / "figures").parent
+    for path in (path for path in site.rglob("*") if path.is_file()):
+        content = path.read_bytes()
+        assert content == (again / path.relative_to(site)).read_bytes()
+        assert str(ROOT).encode() not in content
+        assert str(Path.home()).encode() not in content
+    found = json.loads((site / "provenance.json").read_text())
+    assert found["packages"]["sympy"]
+    assert found["runs"]
+
+
+def test_text_is_escaped() -> None:
+    assert element("p", "<script>", title='"a" & b') == '<p title="&quot;a&quot; &amp; b">&lt;script&gt;</p>'
+
+
+def test_only_a_report_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("analysis.report.site._pages", lambda *_: iter([("provenance.json", "{}"), ("a.html", "new")]))
+    monkeypatch.setattr("analysis.report.site.draw", lambda *_: None)
+    out = tmp_path / "deep" / "site"
+    write(out, "laptop", tmp_path)
+    (out / "a.html").write_text("old")
+    write(out, "laptop", tmp_path)
+    assert (out / "a.html").read_text() == "new"
+    assert [path.name for path in out.parent.iterdir()] == ["site"], "temporary folders are left behind"
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("mine")
+    for place in ("thesis", "thesis/chapter.tex"):
+        with pytest.raises(InputError, match="--out must be a new folder, an empty one or an older report; got"):
+            write(tmp_path / place, "laptop", tmp_path)
+    assert (tmp_path / "thesis" / "chapter.tex").read_text() == "mine"
+
+
+def test_what_fails_halfway_leaves_the_old_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "site"
+    out.mkdir()
+    (out / "provenance.json").write_text("old")
+
+    def broken(*_: object) -> Iterator[tuple[str, str]]:
+        yield "provenance.json", "new"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("analysis.report.site._pages", broken)
+    monkeypatch.setattr("analysis.report.site.draw", lambda *_: None)
+    with pytest.raises(KeyboardInterrupt):
+        write(out, "laptop", tmp_path)
+    assert (out / "provenance.json").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+def test_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--figures must be a folder of `fltheory figures --scale laptop`"):
+        write(tmp_path / "site", "laptop", tmp_path, tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="output folder must be a folder that can be made"):
+        write(tmp_path / "file" / "site", "laptop", tmp_path)
