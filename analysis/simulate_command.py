@@ -17,6 +17,7 @@ from sims.catalogue import TRAINING
 from sims.experiment import read
 from sims.montecarlo.simulate import simulate
 from sims.store import Run
+from sims.training.problem import LATER
 
 DIGITS = 12  # of a key
 LONGEST = 60  # remark in a table
@@ -53,7 +54,8 @@ def simulate_file(
 def results_table(
     store: str | os.PathLike[str] = "results", where: Iterable[str] = (), *, as_json: bool = False
 ) -> str:
-    """The runs of a store, a line each; of training, the name of the data stands for the problem.
+    """The runs of a store, a line each; of training, the name of the data stands for the problem, and what is said of
+    memory is where clients' tables were.
 
     where   "place=value" texts that the experiment must satisfy, such as "process.name=markov" or "rounds=1000"
     """
@@ -66,7 +68,7 @@ def results_table(
     found = stored.runs(store, conditions)
     if as_json:
         return json.dumps([_about(run) for run in found], indent=1)
-    head = ("key", "status", "problem", "process", "algorithms", "rounds", "replicates", "seed", "remark")
+    head = ("key", "status", "problem", "process", "algorithms", "rounds", "replicates", "seed", "memory", "remark")
     return _table(head, [_row(run) for run in found])
 
 
@@ -173,7 +175,9 @@ def _row(run: Run) -> tuple[str, ...]:
     names = (_problem(experiment["problem"]), experiment["process"]["name"], labels)
     numbers = (experiment["rounds"], experiment["replicates"], experiment["seed"])
     remark = run.reason if len(run.reason) <= LONGEST else f"{run.reason[: LONGEST - 3]}..."
-    return (run.key[:DIGITS], run.status, *names, *map(str, numbers), remark)
+    named = experiment["problem"]
+    memory = str(named.get("memory", LATER["memory"])) if named["name"] == TRAINING else ""
+    return (run.key[:DIGITS], run.status, *names, *map(str, numbers), memory, remark)
 
 
 def _problem(named: Mapping[str, Any]) -> str:

@@ -31,8 +31,11 @@ def train_file(
 
 def sweep_file(
     path: Path, *, scale: str | None = None, as_json: bool = False, changes: dict[str, Any], **options: Any
-) -> str:
-    """Search the step sizes of an experiment file with a table `sweep`; what each pair came to, and the best."""
+) -> tuple[str, list[str]]:
+    """Search the step sizes of an experiment file with a table `sweep`; what each pair came to, and the best.
+
+    Beside it the algorithms that have none, as no pair of step sizes brought all replicates to the end.
+    """
 
     def run(experiment: Experiment) -> Run:
         if experiment.kind == "train":
@@ -40,16 +43,16 @@ def sweep_file(
         return simulate(experiment, **{key: value for key, value in options.items() if key != "checkpoint"})
 
     points, best = sweep(content_of(path, scale, **changes), run)
+    without = [label for label in dict.fromkeys(point.algorithm for point in points) if label not in best]
     if as_json:
-        return json.dumps(
-            {"points": [asdict(point) for point in points], "best": {k: asdict(v) for k, v in best.items()}}, indent=1
-        )
+        found = {"points": [asdict(point) for point in points], "best": {k: asdict(v) for k, v in best.items()}}
+        return json.dumps(found, indent=1), without
     lines = [f"{'algorithm':<28}{'local_lr':>12}{'global_lr':>12}{'value':>14}  run"]
     for point in points:
         mark = " best" if best.get(point.algorithm) == point else ""
         eta = "" if point.global_lr is None else f"{point.global_lr:g}"
         lines.append(f"{point.algorithm:<28}{point.local_lr:>12g}{eta:>12}{point.value:>14.6g}  {point.key[:12]}{mark}")
-    return "\n".join(lines)
+    return "\n".join(lines), without
 
 
 def run_training(experiment: Experiment, **options: Any) -> Run:

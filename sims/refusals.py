@@ -23,9 +23,20 @@ def building(part: str, parameters: Mapping[str, Any]) -> Iterator[None]:
     except InputError:
         raise
     except (TypeError, ValueError, ArithmeticError, LookupError, RuntimeError, MemoryError) as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        reason = reason if len(reason) <= 160 else reason[:157] + "..."
-        raise InputError(part, dict(parameters), f"given other parameters ({reason})") from error
+        allowed = "one that fits into memory" if is_out_of_memory(error) else "given other parameters"
+        raise InputError(part, dict(parameters), f"{allowed} ({reason_of(error)})") from error
+
+
+def reason_of(error: Exception) -> str:
+    """What an error of a library says, in one short line."""
+    reason = " ".join(f"{type(error).__name__}: {error}".split())
+    return reason if len(reason) <= 160 else reason[:157] + "..."
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether there was no memory left; torch raises a RuntimeError for it, of a kind of its own on a card alone."""
+    says = str(error).lower()
+    return isinstance(error, MemoryError) or "out of memory" in says or "allocate memory" in says
 
 
 @contextmanager

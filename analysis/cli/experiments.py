@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from analysis.cli.shared import JsonFlag, StoreOption
+from analysis.cli.shared import DIFFERS, DONE, JsonFlag, StoreOption
 
 commands = typer.Typer()
 
@@ -122,15 +123,20 @@ def sweep(
 ) -> None:
     """Search the step sizes of an experiment.
 
-    Local ones first, then global ones, as the file's table `sweep` says.
+    Local ones first, then global ones, as the file's table `sweep` says. Exit code 1: some algorithm came to its end
+    with none of them.
     """
     from analysis.train_command import sweep_file
 
     options = {"store": store, "workers": workers, "backend": backend.value, "scheduler": scheduler}
     changes = _given(engine=engine, device=device, memory=memory)
-    print(
-        sweep_file(experiment, scale=scale and scale.value, changes=changes, as_json=as_json, resume=resume, **options)
+    text, without = sweep_file(
+        experiment, scale=scale and scale.value, changes=changes, as_json=as_json, resume=resume, **options
     )
+    print(text)
+    if without:
+        print(f"fltheory: no step sizes brought {', '.join(without)} to the end of all runs", file=sys.stderr)
+    raise typer.Exit(DIFFERS if without else DONE)
 
 
 @commands.command()

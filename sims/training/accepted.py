@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
 
 from fltheory.errors import InputError
+from sims.refusals import reason_of
 from sims.training.buffers import averaged, changed, require_policy
 
 PROBE = 3  # samples on which a module is tried
@@ -19,10 +20,10 @@ CLOSE = 1e-3  # relative difference of outputs that rounding in single precision
 def require_trainable(module: nn.Module, inputs: Tensor, targets: Tensor, buffers: str = "refuse") -> None:
     """Raise InputError unless the module can be trained on these data, with this policy for its buffers.
 
-    Its parameters are all trained, and its buffers allow the policy (`sims.training.buffers`); it draws no random
-    numbers (dropout has its masks from outside, `sims.training.models.layers`); what it makes of a sample does not
-    depend on the others of the batch, but for local steps with averaged buffers; and it gives logits (B, classes) for
-    as many classes as there are.
+    Its parameters are all trained, and its buffers allow the policy (`sims.training.buffers`); it leaves its inputs as
+    they are, and draws no random numbers (dropout has its masks from outside, `sims.training.models.layers`); what it
+    makes of a sample does not depend on the others of the batch, but for local steps with averaged buffers; and it
+    gives finite logits (B, classes) for as many classes as there are.
     """
     name = type(module).__name__
     require_policy(buffers, module)
@@ -34,12 +35,17 @@ def require_trainable(module: nn.Module, inputs: Tensor, targets: Tensor, buffer
     if any(isinstance(part, _DropoutNd) for part in module.modules()):
         raise InputError("module", name, "one with dropout of sims.training.models.layers, if any")
     some = inputs[:PROBE]
+    if not bool(torch.isfinite(some).all()):
+        raise InputError("inputs", some[~torch.isfinite(some)][0].item(), "finite numbers")
     outputs = [_outputs(module, some, seed) for seed in SEEDS]
     shape, largest = tuple(outputs[0].shape), int(targets.max())
     if len(shape) != 2 or shape[0] != len(some) or shape[1] <= largest:
         raise InputError(
             "module", f"{name} with outputs {shape}", f"one with logits (B, classes) for {largest + 1} classes"
         )
+    if not bool(torch.isfinite(outputs[0]).all()):
+        wrong = outputs[0][~torch.isfinite(outputs[0])][0].item()
+        raise InputError("module", f"{name} with {wrong} among its outputs", "one with finite logits at its start")
     if not torch.equal(*outputs):
         raise InputError("module", name, "one that draws no random numbers (dropout of sims.training.models.layers)")
     by_itself = "one that treats each sample by itself (group or layer normalisation)"
@@ -66,16 +72,23 @@ def _require_buffers(module: nn.Module, some: Tensor, buffers: str) -> None:
 
 
 def _outputs(module: nn.Module, inputs: Tensor, seed: int) -> Tensor:
-    """What the module makes of the inputs, with torch's global generators at this seed and then as they were."""
+    """What the module makes of the inputs, with torch's global generators at this seed and then as they were.
+
+    It is given a copy: what is written into the data here would stay in those of the caller.
+    """
+    given = inputs.clone()
     devices = [inputs.device.index or 0] if inputs.device.type == "cuda" else []
     with torch.no_grad(), torch.random.fork_rng(devices):
         torch.manual_seed(seed)
         try:
-            found = module(inputs)
+            found = module(given)
         except Exception as error:  # whatever a module of other shapes raises
-            reason = " ".join(f"{type(error).__name__}: {error}".split())[:160]
-            allowed = f"one for inputs {tuple(inputs.shape)} of {str(inputs.dtype).removeprefix('torch.')} ({reason})"
+            kind = str(inputs.dtype).removeprefix("torch.")
+            allowed = f"one for inputs {tuple(inputs.shape)} of {kind} ({reason_of(error)})"
             raise InputError("module", type(module).__name__, allowed) from None
+    if given._version or not torch.equal(given, inputs):  # a version counts what torch writes, also the same number
+        allowed = "one that leaves its inputs as they are (no inplace=True before the first layer with parameters)"
+        raise InputError("module", f"{type(module).__name__}, which writes to its input", allowed)
     if not isinstance(found, Tensor):
         raise InputError("module", type(module).__name__, f"one that gives logits, not a {type(found).__name__}")
     return found

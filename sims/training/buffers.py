@@ -56,7 +56,7 @@ def changed(module: nn.Module, inputs: Tensor, *, training: bool) -> set[str]:
     held = dict(probe.named_buffers())
     before = {name: buffer.clone() for name, buffer in held.items()}
     with torch.no_grad():
-        probe(inputs)
+        probe(inputs.clone())
     after = dict(probe.named_buffers())
     if replaced := [name for name, buffer in held.items() if after.get(name) is not buffer]:
         raise InputError("module", replaced, "one that writes into its buffers and does not replace them")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fltheory.errors import InputError
 from sims.rounds import Setup
+from sims.training import room
+
+if TYPE_CHECKING:
+    import torch
 
 WORKING_COPIES = 4  # a client's start, iterate, gradient and update while it steps
 KEPT_TWICE = 2  # a round makes the server's new vectors beside the old ones
@@ -36,12 +39,18 @@ class Memory:
         """On the device."""
         return self.data + self.server + self.cohort + (self.tables if self.place == "device" else 0)
 
+    def at(self, place: str) -> int:
+        """Bytes at one of `sims.training.tables.PLACES`."""
+        return self.total if place == "device" else self.tables if place == self.place else 0
+
     def __str__(self) -> str:
         parts, tables = [f"data {_size(self.data)}", f"model {_size(self.server)}"], _size(self.tables)
-        if self.place == "device":
+        if self.tables and self.place == "device":
             parts.append(f"clients' tables {tables}")
         parts.append(f"a cohort {_size(self.cohort)}")
-        elsewhere = "" if self.place == "device" else f", and {tables} on {self.place} for clients' tables"
+        elsewhere = (
+            f", and {tables} on {self.place} for clients' tables" if self.tables and self.place != "device" else ""
+        )
         return f"{_size(self.total)} ({', '.join(parts)}, activations not counted){elsewhere}"
 
 
@@ -67,34 +76,46 @@ def estimate_memory(setup: Setup, cohort_size: int) -> Memory:
 def require_memory(setup: Setup, label: str) -> Memory:
     """The estimate for a cohort of the mean size, of all clients if the start is warm.
 
-    Raises InputError if the device has less memory than that in all, or the place of the tables less room for them.
+    Raises InputError if the device has less memory left than that in all, or the place of the tables less room for
+    them, or this process may not take so much.
     """
     rates, task = setup.rates, setup.problem
     size = task.n_clients if rates is None or setup.warm else max(1, round(float(rates.sum())))
-    needed, there = estimate_memory(setup, size), _memory_of(task.device)  # type: ignore[attr-defined]
-    if needed.total > there:
-        allowed = f"one that fits into {_size(there)}, but it needs {needed}"
-        raise InputError("algorithm", label or setup.algorithm.name, allowed)
-    if needed.place != "device" and needed.tables > (room := _room(needed.place)):
-        allowed = f"a place for {_size(needed.tables)} of clients' tables, and this one has {_size(room)}"
+    needed, device = estimate_memory(setup, size), task.device  # type: ignore[attr-defined]
+    own = (needed.total if device.type == "cpu" else 0) + (needed.tables if needed.place != "device" else 0)
+    for what, takes, there in (
+        ("are free", needed.total, room.of_device(device)),
+        ("a process may take (ulimit -v)", own, room.of_the_process()),
+    ):
+        if takes > there:
+            allowed = f"one that fits into the {_size(there)} that {what}, but it needs {needed}"
+            raise InputError("algorithm", label or setup.algorithm.name, allowed)
+    if needed.place != "device" and needed.tables > (there := _free(needed.place, device)):
+        allowed = f"a place for {_size(needed.tables)} of clients' tables, and this one has {_size(there)}"
         raise InputError("memory", needed.place, allowed)
     return needed
 
 
-def _memory_of(device: object) -> int:
-    import torch
+def require_workers(workers: int, needs: Sequence[Memory], device: torch.device) -> None:
+    """Raise InputError unless as many runs as there are workers fit in at a time, whichever these are.
 
-    if getattr(device, "type", "cpu") == "cuda":
-        return int(torch.cuda.get_device_properties(device).total_memory)  # type: ignore[arg-type]
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    needs   of every run; each has copies of its own of data and all else, and this process keeps the data, too
+    """
+    for place, where in (("device", ""), ("host", " of the host"), ("disk", " on disk")):
+        there = _free(place, device) - (max(one.data for one in needs) if place == "device" else 0)
+        most = list(itertools.accumulate(sorted((one.at(place) for one in needs), reverse=True)))[:workers]
+        if most[-1] > there:
+            fitting = max(1, sum(takes <= there for takes in most))
+            needed = f"{len(most)} runs at a time need {_size(most[-1])}{where}, and {_size(max(0, there))} are free"
+            raise InputError("workers", workers, f"at most {fitting}: {needed}")
 
 
-def _room(place: str) -> int:
-    """Bytes that tables may take on the host or on disk."""
-    return shutil.disk_usage(tempfile.gettempdir()).free if place == "disk" else _memory_of(None)
+def _free(place: str, device: torch.device) -> int:
+    """Bytes that are left there for all processes."""
+    return {"device": lambda: room.of_device(device), "host": room.of_the_machine, "disk": room.of_disk}[place]()
 
 
-def _size(n: int) -> str:
+def _size(n: float) -> str:
     for unit, size in (("GiB", 2**30), ("MiB", 2**20)):
         if n >= size:
             return f"{n / size:.1f} {unit}"

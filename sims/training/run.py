@@ -30,8 +30,10 @@ from sims.divergence import Diverged
 from sims.experiment import Experiment, Origin, from_canonical
 from sims.montecarlo.simulate import PURPOSE, backend_of, frame_of, is_sound
 from sims.recorder import on_host
+from sims.refusals import is_out_of_memory, reason_of
 from sims.rounds import Simulation
-from sims.training.memory import require_memory
+from sims.training.memory import require_memory, require_workers
+from sims.training.threads import one_thread
 
 Result = dict[str, npt.NDArray[Any]]
 Progress = Callable[[str, int, dict[str, float]], None]  # (algorithm-replicate, rounds done, latest values)
@@ -59,6 +61,21 @@ class One:
         done, checkpoint = folder / f"{self.name}.npz", folder / f"{self.name}.checkpoint.npz"
         if (result := _load(done)) is not None:
             return result
+        try:
+            with one_thread():
+                result = self._run(checkpoint, every, progress)
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            label = f"{from_canonical(self.experiment).algorithm[self.algorithm].label}, replicate {self.replicate}"
+            allowed = f"one that fits into memory, which was used up during its run ({reason_of(error)})"
+            raise InputError("algorithm", label, allowed) from error
+        _save(done, result)
+        checkpoint.unlink(missing_ok=True)
+        return result
+
+    def _run(self, checkpoint: Path, every: int, progress: Progress | None) -> Result:
+        """What `__call__` does, from the checkpoint on if there is one."""
         simulation = self.simulation()
         if checkpoint.is_file():
             try:
@@ -80,8 +97,6 @@ class One:
         result = {"rounds": record.rounds, **told, **record.arrays()}
         if not stopped and from_canonical(self.experiment).record.final_model:
             result["final_model"] = on_host(simulation.state.linear["x"])[0]
-        _save(done, result)
-        checkpoint.unlink(missing_ok=True)
         return result
 
     @property
@@ -129,9 +144,13 @@ def train(
     workers, about = processes("workers", workers), json.loads(experiment.canonical)
     if resume and (run := stored.complete(store, experiment.key)) and is_sound(run):
         return run
+    needs = []
     for index, contestant in enumerate(about["algorithm"]):
-        memory = require_memory(setup_of(about, index, outlined=True), label_of(about, contestant))
-        log.info("%s needs about %s", contestant["label"], memory)
+        setup: Any = setup_of(about, index, outlined=True)
+        needs.append(require_memory(setup, label_of(about, contestant)))
+        log.info("%s needs about %s", contestant["label"], needs[-1])
+    if workers > 1 and scheduler is None:  # a scheduler's are on other machines
+        require_workers(workers, experiment.replicates * needs, setup.problem.device)
     origin = _origin(experiment, store)
     preflight.check(experiment, origin and origin[1])
     folder = stored.begin(store, experiment.key, about).absolute() / "runs"

@@ -20,6 +20,7 @@ from fltheory.errors import InputError, count
 from sims.algorithms.arguments import not_negative
 from sims.algorithms.protocol import Cohort, Work
 from sims.problems.base import Constants, Draws
+from sims.refusals import is_out_of_memory, reason_of
 from sims.training import augment, engines, precision, tables
 from sims.training.accepted import require_trainable
 from sims.training.buffers import averaged, stepping
@@ -83,8 +84,8 @@ class Task:
     buffers        what becomes of the module's buffers, one of `sims.training.buffers.POLICIES`
     short          products of the clients' gradients in "tf32" or "bf16" (`sims.training.precision`)
 
-    Raises InputError for a module that cannot be trained here (`sims.training.accepted`), classes that are none, an
-    empty client, and a device that is not there.
+    Raises InputError for a module that cannot be trained here (`sims.training.accepted`), or not with this engine and
+    batch, classes that are none, an empty client, and a device that is not there.
     """
 
     constants = UNKNOWN
@@ -135,6 +136,7 @@ class Task:
         self._full = self.engine if short is None else engines.make(engine, module, self.device, buffers=buffers)
         at_once = self.engine.at_once(self.itemsize)
         self.slots_at_once = at_once if self.device.type == "cpu" or engine == "sequential" else None
+        self._require_steps()
 
     @property
     def samples(self) -> tuple[int, npt.NDArray[np.int64]]:
@@ -181,6 +183,19 @@ class Task:
         if self._drops:
             parts.append(rng.integers(2**62, size=(*shape, 1)))
         return torch.from_numpy(np.concatenate(parts, axis=-1)).to(self.device)
+
+    def _require_steps(self) -> None:
+        """Raise InputError unless the engine can take a step of the module, on a batch as it will be."""
+        clients = np.zeros((1, 1), dtype=np.int64)
+        draws = self._draw(np.random.default_rng(0), clients, 1, self.sampler.batch)
+        try:
+            self.descend(self.start[None, None], torch.from_numpy(clients), draws, 0.0)
+        except InputError:
+            raise
+        except Exception as error:  # whatever a module, or torch, raises
+            within = "memory holds" if is_out_of_memory(error) else f"the engine {self.engine.name!r} can train"
+            allowed = f"one that {within} with batches of {self.sampler.batch} ({reason_of(error)})"
+            raise InputError("module", type(self.module).__name__, allowed) from None
 
     def stochastic_gradient(self, y: Tensor, clients: Tensor, draw: Tensor | None) -> Tensor:
         """Gradients (..., S, d) on the batches of a draw (..., S, width); without a draw the exact ones."""
@@ -327,4 +342,6 @@ def a_device(name: str) -> torch.device:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
         raise InputError("device", name, f"one that is there ({str(error).splitlines()[0]})") from None
+    if device.type == "meta":
+        raise InputError("device", name, "one that computes, such as cpu or cuda: this one knows shapes and no numbers")
     return device

@@ -78,14 +78,43 @@ def test_another_engine_is_another_run_with_the_same_numbers(file):
 
 
 def test_sweep_marks_the_best_pair_and_finds_what_is_there(file):
-    text = sweep_file(file, scale="smoke", changes={}, store="s")
+    text, without = sweep_file(file, scale="smoke", changes={}, store="s")
+    assert without == []
     assert text.count(" best") == 2
     assert len(text.splitlines()) == 1 + 2 * 2 + 1
     before = sorted(run.folder.stat().st_mtime_ns for run in stored.runs("s"))
-    found = json.loads(sweep_file(file, scale="smoke", changes={}, store="s", as_json=True))
+    found = json.loads(sweep_file(file, scale="smoke", changes={}, store="s", as_json=True)[0])
     assert set(found["best"]) == {"fedavg", "fedlaavg"}
     assert found["best"]["fedlaavg"]["global_lr"] is None
     assert sorted(run.folder.stat().st_mtime_ns for run in stored.runs("s")) == before
+
+
+def call(monkeypatch, *arguments):
+    """The exit code of the command."""
+    monkeypatch.setattr(sys, "argv", ["fltheory", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    return stop.value.code or 0
+
+
+@pytest.mark.parametrize(("steps", "without"), [("0.1, 1e30", ""), ("1e30", "fedavg, fedlaavg")])
+def test_a_sweep_in_which_an_algorithm_always_diverged_says_so(steps, without, file, capsys, monkeypatch):
+    file.write_text(FILE.replace("local_lr = [0.01, 0.1]", f"local_lr = [{steps}]"))
+    code = call(monkeypatch, "sweep", "e.toml", "--scale", "smoke", "--store", "s")
+    out, err = capsys.readouterr()
+    assert "nan" in out
+    assert code == (1 if without else 0)
+    said = f"no step sizes brought {without} to the end"
+    assert (said in err) == bool(without)
+
+
+def test_the_list_says_where_tables_were(file, capsys, monkeypatch):
+    train_file(file, scale="smoke", changes={}, store="s")
+    train_file(file, scale="smoke", changes={"memory": "disk"}, store="s")
+    capsys.readouterr()
+    assert call(monkeypatch, "results", "list", "--store", "s") == 0
+    head, *rows = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert sorted(row[head.index("memory") + 1] for row in rows) == ["device", "disk"]  # two algorithms
 
 
 def test_a_run_that_is_interrupted_and_killed_goes_on_with_the_same_bits(file):
@@ -119,6 +148,7 @@ def test_bad_options_are_one_sentence(file, capsys, monkeypatch):
     for arguments, sentence in (
         (["--scale", "laptop"], "scale must be one of smoke"),
         (["--device", "cuda"], "device must be one that is there"),
+        (["--device", "meta"], "device must be one that computes, such as cpu or cuda"),
         (["--memory", "dsk"], "memory must be one of device, disk, host"),
         (["--engine", "vmpa"], "did you mean vmap"),
         (["--workers", "100000"], "workers must be at most"),

@@ -57,6 +57,7 @@ def test_the_table_lists_and_filters(file, tmp_path):
         "rounds",
         "replicates",
         "seed",
+        "memory",
         "remark",
     ]
     assert len(lines) == 3
@@ -64,7 +65,7 @@ def test_the_table_lists_and_filters(file, tmp_path):
     assert only.split()[1:] == ["complete", "quadratic", "bernoulli", "FedAU,", "mifa", "30", "23", "6"]
     assert len(json.loads(results_table(store, as_json=True))) == 2
     assert results_table(store, ["seed=7"]).splitlines() == [
-        "key  status  problem  process  algorithms  rounds  replicates  seed  remark"
+        "key  status  problem  process  algorithms  rounds  replicates  seed  memory  remark"
     ]
     with pytest.raises(InputError, match="where must be place=value"):
         results_table(store, ["seed"])

@@ -1,5 +1,8 @@
 """The memory of a run, counted from what it really holds."""
 
+import json
+import math
+
 import numpy as np
 import pytest
 
@@ -12,8 +15,8 @@ from sims.weighting import AverageAll
 torch = pytest.importorskip("torch", reason="needs the training extra")
 from sims import catalogue  # noqa: E402
 from sims.experiment import parse  # noqa: E402
-from sims.training import memory, models, problem  # noqa: E402
-from sims.training.memory import estimate_memory, require_memory  # noqa: E402
+from sims.training import models, problem, room  # noqa: E402
+from sims.training.memory import estimate_memory, require_memory, require_workers  # noqa: E402
 from sims.training.models import make  # noqa: E402
 from sims.training.outline import outline  # noqa: E402
 from sims.training.problem import training  # noqa: E402
@@ -52,20 +55,66 @@ def test_data_and_cohort():
     assert "activations not counted" in str(found)
 
 
+def rooms(monkeypatch, **there):
+    """As much room as is said, and elsewhere without end."""
+    for name in ("of_device", "of_the_machine", "of_the_process", "of_disk"):
+        found = there.get(name, math.inf)
+        monkeypatch.setattr(room, name, lambda *_, found=found: found)
+
+
 def test_what_does_not_fit_is_refused_before_it_starts(monkeypatch):
-    monkeypatch.setattr(memory, "_memory_of", lambda device: 3000)
-    with pytest.raises(InputError, match=r"algorithm must be one that fits into 2.9 KiB, but it needs 4.6 KiB"):
+    rooms(monkeypatch, of_device=3000)
+    with pytest.raises(
+        InputError, match=r"algorithm must be one that fits into the 2.9 KiB that are free, but it needs 4"
+    ):
         require_memory(setup("mifa"), "")
-    with pytest.raises(InputError, match=r"algorithm must be one that fits into 2.9 KiB"):
+    with pytest.raises(InputError, match=r"algorithm must be one that fits into the 2.9 KiB that are free"):
         require_memory(setup("mifa", memory="host"), "")  # a CPU has one memory
-    monkeypatch.setattr(memory, "_memory_of", lambda device: 4000)
+    rooms(monkeypatch, of_the_process=3000)
+    with pytest.raises(
+        InputError, match=r"fits into the 2.9 KiB that a process may take \(ulimit -v\), but it needs 4"
+    ):
+        require_memory(setup("mifa"), "")
+    rooms(monkeypatch, of_device=4000)
     assert str(require_memory(setup("mifa", memory="disk"), "")) == (
         "3.6 KiB (data 1.1 KiB, model 0.2 KiB, a cohort 2.3 KiB, activations not counted), "
         "and 0.9 KiB on disk for clients' tables"
     )
-    monkeypatch.setattr(memory, "_room", lambda place: 900)
+    rooms(monkeypatch, of_the_process=4000)  # what is mapped counts, if it is on disk
+    with pytest.raises(InputError, match="a process may take"):
+        require_memory(setup("mifa", memory="disk"), "")
+    rooms(monkeypatch, of_disk=900)
     with pytest.raises(InputError, match=r"memory must be a place for 0\.9 KiB of clients' tables, .* has 0\.9 KiB"):
         require_memory(setup("mifa", memory="disk"), "")
+
+
+@pytest.mark.parametrize("place", ["device", "disk"])
+def test_tables_are_not_mentioned_where_there_are_none(place):
+    assert "tables" not in str(estimate_memory(setup("fedavg", memory=place), 5))
+
+
+def test_workers_need_memory_each_for_whichever_runs_they_have(monkeypatch):
+    small, large = (estimate_memory(setup(name), 5) for name in ("fedavg", "mifa"))
+    needs, device = [small, large] * 3, torch.device("cpu")
+    rooms(monkeypatch, of_device=3 * large.total + small.total + large.data)
+    require_workers(4, needs, device)
+    with pytest.raises(InputError, match=r"workers must be at most 4: 5 runs at a time need .* KiB are free; got 5"):
+        require_workers(5, needs, device)
+    require_workers(5, needs[:4], device)  # no more than four at a time
+    rooms(monkeypatch, of_disk=2 * large.tables)
+    on_disk = estimate_memory(setup("mifa", memory="disk"), 5)
+    require_workers(3, [on_disk, on_disk, small], device)
+    with pytest.raises(InputError, match=r"workers must be at most 2: 3 runs at a time need .* on disk"):
+        require_workers(3, [on_disk] * 3, device)
+
+
+def test_workers_are_counted_before_data_are_read(monkeypatch, tmp_path):
+    pytest.importorskip("sklearn", reason="needs the training extra")
+    monkeypatch.setattr(problem, "_arrays", None)
+    needed = estimate_memory(catalogue.setup_of(json.loads(parse(CONTENT).canonical), 0, outlined=True), 5)
+    rooms(monkeypatch, of_device=needed.total + needed.data)
+    with pytest.raises(InputError, match=r"workers must be at most 1: 2 runs at a time need"):
+        train(parse(CONTENT | {"replicates": 2}), store=tmp_path, workers=2)
 
 
 CONTENT = {
@@ -119,10 +168,12 @@ def test_what_does_not_fit_is_refused_before_data_are_read_and_a_model_is_made(m
         return model
 
     monkeypatch.setattr(models, "make", made)
-    monkeypatch.setattr(memory, "_memory_of", lambda device: 10**5)
+    rooms(monkeypatch, of_device=10**5)
     monkeypatch.setattr(problem, "_arrays", None)
     catalogue._outline.cache_clear()
-    with pytest.raises(InputError, match=r"algorithm must be one that fits into 97.7 KiB, but it needs"):
+    with pytest.raises(
+        InputError, match=r"algorithm must be one that fits into the 97.7 KiB that are free, but it needs"
+    ):
         train(parse(CONTENT), store=tmp_path)
     assert set().union(*devices) == {"meta"}
     assert list(tmp_path.iterdir()) == []

@@ -11,11 +11,12 @@ import pytest
 from fltheory.errors import InputError
 from sims import store as stored
 from sims.experiment import parse, read
-
-pytest.importorskip("torch", reason="needs the training extra")
-pytest.importorskip("sklearn", reason="needs the training extra")
 from sims.montecarlo.simulate import simulate
-from sims.training.run import One, train
+from sims.rounds import Simulation
+
+torch = pytest.importorskip("torch", reason="needs the training extra")
+pytest.importorskip("sklearn", reason="needs the training extra")
+from sims.training.run import One, train  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -85,6 +86,34 @@ def test_a_seed_of_the_problem_is_that_of_all_replicates(tmp_path):
 
 def test_two_workers_give_the_same_bits(whole, tmp_path):
     assert train(parse(CONTENT), store=tmp_path, workers=2).sha256 == whole.sha256
+
+
+def test_a_run_computes_with_one_thread_whatever_the_machine(tmp_path):
+    before, seen = torch.get_num_threads(), []
+    torch.set_num_threads(2)
+    try:
+        train(changed(replicates=1), store=tmp_path, progress=lambda *_: seen.append(torch.get_num_threads()))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert set(seen) == {1}
+
+
+def test_memory_that_ends_during_a_run_is_named_and_what_is_finished_is_kept(whole, tmp_path, monkeypatch):
+    original = Simulation.advance
+
+    def advance(self, until=None):
+        if self.setup.algorithm.name == "scaffold" and self.round == 2:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes.")
+        original(self, until)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Simulation, "advance", advance)
+        sentence = r"algorithm must be one that fits into memory, which was used up .*; got 'SCAFFOLD, replicate 0'"
+        with pytest.raises(InputError, match=sentence):
+            train(parse(CONTENT), store=tmp_path)
+    assert sorted(file.name for file in tmp_path.glob("*/runs/*")) == ["0-0.npz", "1-0.checkpoint.npz"]
+    assert train(parse(CONTENT), store=tmp_path).sha256 == whole.sha256
 
 
 def test_a_killed_run_goes_on_from_its_checkpoint(whole, tmp_path):

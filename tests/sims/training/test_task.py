@@ -242,6 +242,85 @@ def test_what_cannot_be_trained_is_refused(make_it, sentence):
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
+def first(layer):
+    return torch.nn.Sequential(layer, torch.nn.Linear(5, 4))
+
+
+class Overwrites(torch.nn.Linear):
+    """Past what torch counts."""
+
+    def forward(self, x):
+        x.data.mul_(2)
+        return super().forward(x)
+
+
+class Fails(torch.nn.Linear):
+    """Where steps are made only."""
+
+    def __init__(self, error):
+        super().__init__(5, 4)
+        self.error = error
+
+    def forward(self, x):
+        if torch.is_grad_enabled():
+            raise self.error
+        return super().forward(x)
+
+
+class Infinite(torch.nn.Linear):
+    def forward(self, x):
+        return super().forward(x) * float("nan")
+
+
+class Branches(torch.nn.Linear):
+    def forward(self, x):
+        return super().forward(x) if float(x.sum()) else x
+
+
+@pytest.mark.parametrize("non_negative", [False, True])
+@pytest.mark.parametrize("make_it", [lambda: first(torch.nn.ReLU(inplace=True)), lambda: Overwrites(5, 4)])
+def test_a_module_that_writes_to_its_input_is_refused_and_the_data_stay(make_it, non_negative):
+    inputs, targets = data((5,))
+    inputs = inputs.abs() if non_negative else inputs  # ReLU changes none of these
+    before = inputs.clone()
+    with pytest.raises(InputError, match=r"leaves its inputs as they are .*, which writes to its input"):
+        Task(make_it().double(), inputs, targets, parts(), test=(inputs, targets))
+    assert torch.equal(inputs, before)
+
+
+@pytest.mark.parametrize(
+    ("make_it", "options", "sentence"),
+    [
+        (
+            lambda: Infinite(5, 4),
+            {},
+            "module must be one with finite logits at its start; got 'Infinite with nan among",
+        ),
+        (
+            lambda: torch.nn.Sequential(torch.nn.Linear(5, 4), torch.nn.BatchNorm1d(4)),
+            {"batch": 1, "buffers": "average"},
+            "module must be one that the engine 'sequential' can train with batches of 1 .*more than 1 value per chan",
+        ),
+        (lambda: Branches(5, 4), {"engine": "vmap"}, "module must be one that the engine 'vmap' can train"),
+        (
+            lambda: Fails(MemoryError("7 GiB")),
+            {"engine": "sequential"},
+            r"module must be one that memory holds with batches of 16 \(MemoryError: 7 GiB\)",
+        ),
+    ],
+)
+def test_the_true_cause_is_named_before_a_run(make_it, options, sentence):
+    with pytest.raises(InputError, match=sentence):
+        Task(make_it().double(), *data((5,)), parts(), **options)
+
+
+def test_samples_that_are_no_numbers_are_not_blamed_on_the_module():
+    inputs, targets = data((5,))
+    inputs[1, 2] = torch.nan
+    with pytest.raises(InputError, match="inputs must be finite numbers; got nan"):
+        Task(torch.nn.Linear(5, 4).double(), inputs, targets, parts())
+
+
 BY_BATCH = torch.nn.BatchNorm1d(4, affine=False, track_running_stats=False)
 
 
