@@ -83,6 +83,22 @@ def number(run: Run, label: str, metric: str, scale: str, unit: float = 1, recor
     return Number(float(values.mean()), sd, len(values))
 
 
+def when_first(run: Run, label: str, goal: tuple[str, float], metric: str, unit: float = 1) -> Number | str | None:
+    """A metric, times `unit`, at the first record whose `goal`, a metric and its least value, is reached.
+
+    Mean over the seeds; a sentence if not all of them reach it, None if it was not run or not recorded.
+    """
+    own, (what, least) = _own(run, label, metric), goal
+    if own is None or what not in own.columns:
+        return None
+    seeds = own.sort("round").partition_by("replicate")
+    reached = [there[metric][0] for seed in seeds if not (there := seed.filter(pl.col(what) >= least)).is_empty()]
+    if len(reached) < len(seeds):
+        return f"reached by {len(reached)} of {len(seeds)} seeds"
+    values = unit * np.array(reached, dtype=float)
+    return Number(float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else None, len(values))
+
+
 def curve(run: Run, label: str, metric: str, smooth: float = 0) -> Curve | None:
     """Mean and standard deviation over seeds at every recorded round; None if it was not run or not recorded.
 

@@ -20,6 +20,7 @@ from analysis.figures.style import Picture, house_style, new_figure
 from analysis.stored_runs import runs_of
 from analysis.tables import amplified as amplified_tables
 from analysis.tables import fast as fast_tables
+from analysis.tables import fedamd as fedamd_tables
 from analysis.tables import fedau as fedau_tables
 from fltheory.errors import InputError
 from sims import store as stored
@@ -31,7 +32,12 @@ FIGURES = {
     "amplified": amplified_figures.figures,
     "fedamd": fedamd_figures.figures,
 }
-TABLES = {"fedau": fedau_tables.tables, "amplified": amplified_tables.tables, "fast": fast_tables.tables}
+TABLES = {
+    "fedau": fedau_tables.tables,
+    "amplified": amplified_tables.tables,
+    "fast": fast_tables.tables,
+    "fedamd": fedamd_tables.tables,
+}
 PUBLISHED = {  # of these papers
     *(f"fedau.fig{n}" for n in ("1", "C61", "C62", "D21", "D22", "D23", "D24", "D41", "D42", "D51", "D52", "D61")),
     "amplified.fig1", "amplified.fig2",
