@@ -11,7 +11,7 @@ from typing import Literal
 from analysis.exhibits import Exhibit, Given, chosen
 from analysis.figures.style import GREY, WIDTH, Picture, house_style, save
 from analysis.files import as_csv, make_folder, require_writable, write_text
-from analysis.measured import sentence
+from analysis.measured import sentences
 from analysis.missing_runs import in_words, run_file, seconds
 from analysis.stored_runs import runs_of
 from fltheory.errors import InputError, one_of
@@ -129,9 +129,5 @@ def _caption(picture: Picture, given: Given) -> None:
         "paper": "Paper scale.",
     }[given.scale]
     width = int(LETTERS * picture.figure.get_figwidth() / WIDTH)
-    alike: dict[str, list[str]] = {}
-    for run in given.runs.values():
-        words, _, key = sentence(run).rpartition("; run ")
-        alike.setdefault(words, []).append(key)
-    lines = [what, *(f"{words}; run{'s' * (len(keys) > 1)} {', '.join(keys)}." for words, keys in alike.items())]
+    lines = [what, *(f"{words}." for words in sentences(given.runs.values()))]
     picture.figure.suptitle("\n".join(textwrap.fill(line, width) for line in lines), fontsize=6, color=GREY)

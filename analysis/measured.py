@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,9 +58,10 @@ def window(scale: str, run: Run, records: int | None = None) -> float:
 
     records   how many of the last records the paper averages over, if it is them that it counts
     """
-    rounds = run.experiment["rounds"]
+    rounds: int = run.experiment["rounds"]
     if records is not None:
-        return min(1.0, records * run.experiment["record"]["every"] / rounds)
+        every: int = run.experiment["record"]["every"]
+        return min(1.0, records * every / rounds)
     return min(1.0, PAPER_WINDOW / rounds) if scale == "paper" else LATE
 
 
@@ -149,6 +151,15 @@ def sentence(run: Run) -> str:
     model = f", {known['model']}" if known["model"] else ""
     partial = f", PARTIAL ({known['partial']})" if known["partial"] else ""
     return f"{known['data']}{model}, {known['rounds']:,} rounds, {seeds}{partial}; run {known['run']}"
+
+
+def sentences(runs: Iterable[Run]) -> list[str]:
+    """`sentence` of each run; of runs that differ in nothing that it says, one for all."""
+    keys: dict[str, list[str]] = {}
+    for run in runs:
+        words, _, key = sentence(run).rpartition("; run ")
+        keys.setdefault(words, []).append(key)
+    return [f"{words}; run{'s' * (len(own) > 1)} {', '.join(own)}" for words, own in keys.items()]
 
 
 def _name(named: Any) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from analysis.exhibits import Given
 from analysis.figures.style import COLUMN, LINES, WIDTH, Picture, band, house_style, new_figure
@@ -23,6 +24,7 @@ COSTS = {  # of training, summed since its beginning: axis, factor
     "gradient_samples": ("gradients, $10^5$ samples", 1e-5),
 }
 FIRST = 0.05  # share of the rounds that need not be in the frame
+ABREAST = 3  # columns of one row beside each other
 
 Shown = Mapping[str, tuple[Run, str]]  # what the legend calls a line -> run and label of the algorithm
 
@@ -56,25 +58,38 @@ def panels(columns: Mapping[str, Shown], rows: Sequence[tuple[str, str]], smooth
     data: list[dict[str, object]] = []
     wide = len(columns) > 1
     shared = len({against for _, against in rows}) == 1
+    narrow = len(rows) == 1 and len(columns) >= ABREAST
     with house_style():
         lines_of_legend = -(-len(legend) // (4 if wide else 2))
-        height = (1.35 if shared else 1.65) * len(rows)
-        figure = new_figure(0.6 + height + 0.16 * lines_of_legend, WIDTH if wide else COLUMN)
-        grid = figure.subplots(len(rows), len(columns), sharex="col" if shared else False, squeeze=False)
-        for column, (title, shown) in zip(grid.T, columns.items(), strict=True):
+        figure, grid = _grid(len(columns), len(rows), shared, 0.6 + 0.16 * lines_of_legend)
+        for column, (title, shown) in zip(grid, columns.items(), strict=True):
             for axes, (metric, against) in zip(column, rows, strict=True):
                 for name, (run, label) in shown.items():
                     drawn = _line(axes, run, label, metric, against, smooth, style[name], name)
                     data += [{"data": title, **row} for row in drawn]
                 axes.set_ylabel(METRICS[metric][0])
                 if axes is column[-1] or not shared:
-                    axes.set_xlabel(_against(against, [run for run, _ in shown.values()]))
+                    axes.set_xlabel(_against(against, [run for run, _ in shown.values()], narrow))
                 _frame(axes)
             column[0].set_title(title)
-        handles = {str(line.get_label()): line for axes in grid.flat for line in axes.lines}
+        handles = {str(line.get_label()): line for column in grid for axes in column for line in axes.lines}
         ordered = [name for name in legend if name in handles]
         figure.legend([handles[n] for n in ordered], ordered, loc="outside lower center", ncols=4 if wide else 2)
     return Picture(figure, data)
+
+
+def _grid(columns: int, rows: int, shared: bool, more: float) -> tuple[Figure, list[list[Axes]]]:
+    """A figure, and for each column its axes from above; many columns of one row stand in several lines.
+
+    more   height of what is no axes
+    """
+    if rows == 1 and columns > 1:
+        lines = -(-columns // ABREAST)
+        figure = new_figure(more + 1.7 * lines)
+        return figure, [[figure.add_subplot(lines, min(columns, ABREAST), k + 1)] for k in range(columns)]
+    figure = new_figure(more + (1.35 if shared else 1.65) * rows, WIDTH if columns > 1 else COLUMN)
+    grid = figure.subplots(rows, columns, sharex="col" if shared else False, squeeze=False)
+    return figure, [list(column) for column in grid.T]
 
 
 def _line(
@@ -98,12 +113,12 @@ def _line(
     return rows if name == label else [row | {"line": name} for row in rows]
 
 
-def _against(against: str, runs: Sequence[Run]) -> str:
+def _against(against: str, runs: Sequence[Run], narrow: bool) -> str:
     """The label of an axis of costs, or of rounds with the seeds of the runs that are drawn."""
     if against != ROUND:
         return COSTS[against][0]
     seeds = sorted({int(run.experiment["replicates"]) for run in runs})
-    return f"round (band: one sd, n = {' or '.join(map(str, seeds))} seed{'s' * (seeds != [1])})"
+    return f"round (band: {'' if narrow else 'one '}sd, n = {' or '.join(map(str, seeds))} seed{'s' * (seeds != [1])})"
 
 
 def _frame(axes: Axes) -> None:

@@ -50,7 +50,7 @@ def _source(number: int) -> str:
     return f"{paper.title}, {paper.edition}, Table {number}"
 
 
-def _titled(data: str, alpha: str) -> str:
+def titled(data: str, alpha: str) -> str:
     return f"{DATA[data]}, alpha = {alpha}" if alpha else f"{DATA[data]}, by speaking roles"
 
 
@@ -92,7 +92,7 @@ def _by_alpha(number: int, method: str) -> None:
                 rows += [
                     Row(called, law, places(file_of(data, alpha, law), method, "q = 0")) for law, called in LAWS.items()
                 ]
-                sections.append(section_of(given, _titled(data, alpha), rows, ACCURACY, own, {"accuracy": 5}))
+                sections.append(section_of(given, titled(data, alpha), rows, ACCURACY, own, {"accuracy": 5}))
         return Table(f"FAST, {about}", _source(number), sections, [PRINTED, SILENT])
 
 
@@ -110,7 +110,7 @@ def _by_snapshots(number: int, method: str) -> None:
                 file = file_of(data, alpha, law)
                 rows = [Row(name, q, places(file, method, label)) for q, (name, label) in SETTINGS.items()]
                 own = {(q, column): value for (*at, q, column), value in numbers.items() if at == [data, alpha, law]}
-                title = f"{_titled(data, alpha)}, {called} participation"
+                title = f"{titled(data, alpha)}, {called} participation"
                 sections.append(section_of(given, title, rows, BOTH, own, LAST))
         notes = [PRINTED, RATIO, "The published row of uniform participation is one for all three laws.", SILENT]
         return Table(f"FAST, {about}", _source(number), sections, notes)
@@ -118,7 +118,7 @@ def _by_snapshots(number: int, method: str) -> None:
 
 def by_setting(number: int) -> Mapping[tuple[str, ...], Number]:
     """(data, alpha, law, q, column) -> number of Table 3, 6 or 7, the uniform row under each of the laws."""
-    found = {}
+    found: dict[tuple[str, ...], Number] = {}
     for row in published(f"fast_tab{number}"):
         for law in LAWS if row["participation"] == "uniform" else [row["participation"]]:
             where = (row["dataset"], row["alpha"], law, row["q"])

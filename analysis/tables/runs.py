@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.exhibits import Given
-from analysis.measured import Number, about, labels, number, sentence, window
+from analysis.measured import Number, about, labels, number, sentences, window
 from analysis.tables.layout import Cell, Section, Value
 from sims.store import Run
 
@@ -82,7 +82,7 @@ def section_of(
     if not runs:
         return Section(title, f"not run at {given.scale} scale ({', '.join(files)})", cells, {"scale": given.scale})
     ends = dict.fromkeys(_end(given.scale, run, records) for run in runs)
-    words = f"measured at {given.scale} scale: {'; '.join(map(sentence, runs))}; {', '.join(ends)}"
+    words = f"measured at {given.scale} scale: {'; '.join(sentences(runs))}; {', '.join(ends)}"
     known = [about(run) for run in runs]
     together = {key: "; ".join(dict.fromkeys(str(one[key]) for one in known)) for key in known[0]}
     return Section(title, words, cells, {"scale": given.scale, **together})

@@ -14,8 +14,10 @@ from analysis import exhibit_command, exhibits, missing_runs
 from analysis.exhibit_command import Setting
 from analysis.exhibits import Exhibit, Given, chosen, enter
 from analysis.figures import amplified as amplified_figures
+from analysis.figures import fast as fast_figures
 from analysis.figures import fedamd as fedamd_figures
 from analysis.figures import fedau as fedau_figures
+from analysis.figures import fedlaavg as fedlaavg_figures
 from analysis.figures.style import Picture, house_style, new_figure
 from analysis.stored_runs import runs_of
 from analysis.tables import amplified as amplified_tables
@@ -30,6 +32,8 @@ from tests.analysis.runs import made_up
 FIGURES = {
     "fedau": fedau_figures.figures,
     "amplified": amplified_figures.figures,
+    "fedlaavg": fedlaavg_figures.figures,
+    "fast": fast_figures.figures,
     "fedamd": fedamd_figures.figures,
 }
 TABLES = {
@@ -41,6 +45,8 @@ TABLES = {
 PUBLISHED = {  # of these papers
     *(f"fedau.fig{n}" for n in ("1", "C61", "C62", "D21", "D22", "D23", "D24", "D41", "D42", "D51", "D52", "D61")),
     "amplified.fig1", "amplified.fig2",
+    *(f"fedlaavg.fig{n}" for n in range(2, 12)),
+    *(f"fast.fig{n}" for n in range(1, 5)),
     *(f"fedamd.fig{n}" for n in range(1, 12)),
 }  # fmt: skip
 DIGITS = """
