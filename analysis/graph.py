@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fltheory.errors import InputError, one_of
 from fltheory.ledger import Claim, ledger
 from fltheory.verdicts import VERDICTS, recorded
+
+if TYPE_CHECKING:
+    from analysis.figures.style import Picture
 
 # Colour-blind safe (after Okabe and Ito), from bad to good, each with a dark text on it.
 COLOURS = {
@@ -25,16 +29,10 @@ ROW, GAP, HEAD, MARGIN, PAD = 0.27, 0.85, 0.75, 0.15, 0.06  # inches
 def draw(paper: str | None = None, out: Path | None = None) -> str:
     """Draw the claims of one paper, or of all, that rest on others or are rested on; where the picture is.
 
-    An arrow goes from a claim to what rests on it. Raises InputError for an unknown paper, for a place that cannot be
-    written and for a paper without any such claims.
+    Raises InputError for an unknown paper, for a place that cannot be written and for a paper without any such claims.
     """
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-    from matplotlib.patches import FancyArrowPatch, Patch
-    from matplotlib.path import Path as Curve
-    from matplotlib.textpath import TextPath
-
-    from analysis.files import new_file_beside, require_writable
+    from analysis.figures.style import house_style, save
+    from analysis.files import require_writable
 
     if paper is not None and paper not in ledger.papers:
         raise InputError("PAPER", paper, one_of(paper, ledger.papers))
@@ -42,6 +40,23 @@ def draw(paper: str | None = None, out: Path | None = None) -> str:
     if path.suffix not in (".svg", ".png", ".pdf"):
         raise InputError("--out", str(path), "a name that ends in .svg, .png or .pdf")
     require_writable(path)
+    drawn = picture(paper)
+    with house_style():
+        return str(save(drawn.figure, path))
+
+
+def picture(paper: str | None = None) -> Picture:
+    """The claims of one paper, or of all, with an arrow from a claim to what rests on it; a row for each arrow.
+
+    Raises InputError if no claim rests on another.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.patches import FancyArrowPatch, Patch
+    from matplotlib.path import Path as Curve
+    from matplotlib.textpath import TextPath
+
+    from analysis.figures.style import Picture
+
     claims = {id_: claim for id_, claim in ledger.items() if paper in (None, claim.paper)}
     places = positions(claims)
     if not places:
@@ -56,43 +71,37 @@ def draw(paper: str | None = None, out: Path | None = None) -> str:
         left.append(left[-1] + GAP + max(widths[id_] for id_, place in places.items() if place[0] == level))
     size = max(left[-1], 6.5), HEAD + (rows + 0.5) * ROW
     at = {id_: (left[column], size[1] - HEAD - row * ROW) for id_, (column, row) in places.items()}
-    with mpl.rc_context({"svg.hashsalt": "fltheory", "svg.fonttype": "none"}):
-        figure = Figure(figsize=size)
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set(xlim=(0, size[0]), ylim=(0, size[1]))
-        axes.axis("off")
-        for id_, (x, y) in at.items():
-            for used in uses(claims, id_):
-                start = at[used][0] + widths[used]
-                bend = (x - start) / 2
-                curve = Curve(
-                    [(start, at[used][1]), (start + bend, at[used][1]), (x - bend, y), (x, y)],
-                    [Curve.MOVETO] + 3 * [Curve.CURVE4],
-                )
-                axes.add_patch(FancyArrowPatch(path=curve, arrowstyle="-|>", mutation_scale=6, color="0.6", lw=0.6))
-            box = {"boxstyle": "round,pad=0.2", "facecolor": COLOURS[verdicts[id_]], "edgecolor": "0.3", "lw": 0.5}
-            axes.text(x + PAD, y, names[id_], va="center", fontsize=7, bbox=box)
-        present = [verdict for verdict in VERDICTS if verdict in verdicts.values()]
-        handles = [Patch(facecolor=COLOURS[verdict], edgecolor="0.3", label=verdict) for verdict in present]
-        title = f"{paper or 'all papers'}: an arrow goes from a claim to what rests on it"
-        axes.text(MARGIN, size[1] - 0.15, title, va="center", fontsize=8)
-        key = (MARGIN / size[0], 1 - 0.25 / size[1])
-        axes.legend(
-            handles=handles,
-            loc="upper left",
-            bbox_to_anchor=key,
-            borderpad=0,
-            ncols=len(handles),
-            frameon=False,
-            fontsize=8,
-        )
-        partial = new_file_beside(path)
-        figure.savefig(
-            partial, format=path.suffix[1:], dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None
-        )
-        partial.chmod(0o644)
-        partial.replace(path)
-    return str(path)
+    figure = Figure(figsize=size, dpi=150)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, size[0]), ylim=(0, size[1]))
+    axes.axis("off")
+    data: list[dict[str, object]] = []
+    for id_, (x, y) in at.items():
+        for used in uses(claims, id_):
+            start = at[used][0] + widths[used]
+            bend = (x - start) / 2
+            curve = Curve(
+                [(start, at[used][1]), (start + bend, at[used][1]), (x - bend, y), (x, y)],
+                [Curve.MOVETO] + 3 * [Curve.CURVE4],
+            )
+            axes.add_patch(FancyArrowPatch(path=curve, arrowstyle="-|>", mutation_scale=6, color="0.6", lw=0.6))
+            data.append({"claim": id_, "verdict": verdicts[id_], "rests on": used, "its verdict": verdicts[used]})
+        box = {"boxstyle": "round,pad=0.2", "facecolor": COLOURS[verdicts[id_]], "edgecolor": "0.3", "lw": 0.5}
+        axes.text(x + PAD, y, names[id_], va="center", fontsize=7, bbox=box)
+    present = [verdict for verdict in VERDICTS if verdict in verdicts.values()]
+    handles = [Patch(facecolor=COLOURS[verdict], edgecolor="0.3", label=verdict) for verdict in present]
+    title = f"{paper or 'all papers'}: an arrow goes from a claim to what rests on it"
+    axes.text(MARGIN, size[1] - 0.15, title, va="center", fontsize=8)
+    axes.legend(
+        handles=handles,
+        loc="upper left",
+        bbox_to_anchor=(MARGIN / size[0], 1 - 0.25 / size[1]),
+        borderpad=0,
+        ncols=len(handles),
+        frameon=False,
+        fontsize=8,
+    )
+    return Picture(figure, data)
 
 
 def uses(claims: Mapping[str, Claim], id_: str) -> list[str]:

@@ -18,6 +18,7 @@ from analysis.figures import fast as fast_figures
 from analysis.figures import fedamd as fedamd_figures
 from analysis.figures import fedau as fedau_figures
 from analysis.figures import fedlaavg as fedlaavg_figures
+from analysis.figures import ledger as ledger_figures
 from analysis.figures.style import Picture, house_style, new_figure
 from analysis.stored_runs import runs_of
 from analysis.tables import amplified as amplified_tables
@@ -35,6 +36,7 @@ FIGURES = {
     "fedlaavg": fedlaavg_figures.figures,
     "fast": fast_figures.figures,
     "fedamd": fedamd_figures.figures,
+    "ledger": ledger_figures.figures,
 }
 TABLES = {
     "fedau": fedau_tables.tables,
