@@ -19,7 +19,7 @@ from sims import store as stored
 from sims.algorithms import fedavg
 from sims.exact import Engine, Setting
 from sims.problems.quadratic import plus_minus_one
-from sims.scenarios import average_participating, schedule, snapshots, weighted
+from sims.scenarios import average_participating, schedule, snapshots, uniform_subsets, weighted
 from tests.analysis.runs import made_up
 
 NOTHING = Given("laptop", {})
@@ -148,3 +148,21 @@ def test_with_coins_the_exact_line_is_what_the_library_settles_at(share: F) -> N
     assert {r["1 - q"]: r["exact"] for r in rows} == {
         r["1 - q"]: floor.settled(1 - float(str(r["1 - q"])))["exact"] for r in rows
     }
+
+
+def test_only_snapshots_have_the_rate_and_not_for_more_local_steps() -> None:
+    """Few rounds from the exact engine, many by their limits: the floor (1-q)^2 times sqrt(R), and K/2."""
+    picture = figures["cor2"].make(NOTHING)
+    values = {(r["q"], r["K"], r["R"]): float(str(r["scaled average"])) for r in picture.rows}
+    coins = snapshots(uniform_subsets(2, 1), schedule([[True, False]]), probability=F(9, 10))
+    setting = Setting(fedavg.fedavg, plus_minus_one(), fedavg.Hyper(0.1), [0.0])
+    _, average = Engine(setting, weighted(coins, average_participating)).after(100)
+    assert values[0.9, 1, 100] == pytest.approx(10 * float(average.second[0, 0]), rel=1e-9)
+    assert values[0.5, 1, 10**10] == pytest.approx(0.25 * 10**5, rel=1e-3)
+    for steps in (1, 4, 16, 64):
+        assert values[1.0, steps, 10**10] == pytest.approx(steps / 2, rel=1e-3)
+        assert min(t for _, k, t in values if k == steps) >= max(steps**3, 64 * steps)  # type: ignore[type-var]
+    lines = [line for axes in picture.figure.axes for line in axes.lines]
+    assert sorted(y for line in lines for y in np.asarray(line.get_ydata()).tolist()) == sorted(
+        float(str(r["scaled average"])) for r in picture.rows
+    )

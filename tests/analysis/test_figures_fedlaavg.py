@@ -138,7 +138,7 @@ def test_orbits_of_example_1() -> None:
 
 
 def test_theorem_2_holds_and_is_tighter_for_short_blocks() -> None:
-    rows = figures["thm2"].make(NOTHING).rows
+    rows = figures["thm2.final"].make(NOTHING).rows
     ratio = {}
     for r in rows:
         t1, t2, T, exact, bound = (float(str(r[name])) for name in ("t1", "t2", "T", "exact", "bound"))

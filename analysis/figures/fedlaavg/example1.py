@@ -110,7 +110,7 @@ def last_period(step: float) -> tuple[float, float]:
     return min(x), max(x)
 
 
-@enter(figures, "thm2", "Ours: Theorem 2, FedLaAvg on Example 1 beside its bound, at the stated step sizes")
+@enter(figures, "thm2.final", "Ours: Theorem 2, FedLaAvg on Example 1 beside its bound, at the stated step sizes")
 def theorem_2(given: Given) -> Picture:
     """T a square, as the stated step is then rational; from x^0 = e_1, with means 1 and -1."""
     rows: list[dict[str, object]] = []
