@@ -1,0 +1,127 @@
+"""The battery for processes: every family of the package passes, and every fault is found by the right check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fltheory.errors import InputError
+from fltheory.participation import Bernoulli, Cyclic, Markov, TwoStateChain
+from fltheory.participation.runs import Runs
+from fltheory.streams import stream
+from fltheory.testing import CheckFailed, check_participation_process
+from tests.fltheory.participation.families import FAMILIES, Family
+
+RATES = [0.2, 0.5]
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_every_family_passes(family: Family) -> None:
+    check_participation_process(family.process, of=family.of, start=family.start, window=family.window)
+
+
+class OneStream(Bernoulli):
+    """All clients draw from one generator, round by round: adding a client moves everybody."""
+
+    def _runs(self, rounds: int, seed: int) -> Iterator[Runs]:
+        on = stream(seed, "test").random((rounds, self.n_clients)) < self.rate
+        when, client = np.nonzero(on)
+        yield Runs(client, when, when + 1)
+
+
+class RoundsMatter(Bernoulli):
+    def _runs(self, rounds: int, seed: int) -> Iterator[Runs]:
+        return super()._runs(rounds, seed + rounds)
+
+
+class GlobalGenerator(Bernoulli):
+    def _runs(self, rounds: int, seed: int) -> Iterator[Runs]:
+        return super()._runs(rounds, int(np.random.randint(10**6)))  # noqa: NPY002
+
+
+class OtherEvents(Bernoulli):
+    def sample_events(self, rounds: int, seed: int) -> Any:
+        client, when = super().sample_events(rounds, seed)
+        return client[::-1], when[::-1]
+
+
+class WrongRate(Bernoulli):
+    @property
+    def rate(self) -> Any:
+        return super().rate * 0.8
+
+
+class WrongCovariance(Markov):
+    def _autocovariance(self, lag: int) -> Any:
+        return super()._autocovariance(lag + 1)
+
+
+class WrongIntervals(Markov):
+    def interval_law(self) -> Any:
+        return Bernoulli(self.rate).interval_law()
+
+
+class WrongMarginal(Markov):
+    def marginal(self) -> TwoStateChain:
+        return Bernoulli(self.rate).marginal()
+
+
+class ShortGap(Cyclic):
+    @property
+    def max_gap(self) -> Any:
+        return super().max_gap - 1
+
+
+class Unseen(Cyclic):
+    """Its marginal leaves out the last phase."""
+
+    def marginal(self) -> Any:
+        marginal = super().marginal()
+        object.__setattr__(marginal, "probability", marginal.probability * 0 + 1 / len(marginal.probability))
+        history = marginal.history
+        object.__setattr__(marginal, "history", lambda rounds: np.roll(history(rounds), 1, axis=1))
+        return marginal
+
+
+class TakesAnything(Bernoulli):
+    def sample(self, rounds: int, seed: int) -> Any:
+        return super().sample(max(1, int(rounds)), abs(int(seed or 0)))
+
+
+INDEPENDENCE = {"prefix", "events", "serialisation", "other clients"}
+FAULTS: dict[str, tuple[Callable[[], Any], set[str]]] = {
+    "one stream": (lambda: OneStream(RATES), {"other clients"}),
+    "the number of rounds matters": (lambda: RoundsMatter(RATES), {"prefix"}),
+    "global generator": (
+        lambda: GlobalGenerator(RATES),
+        {"seed"} | INDEPENDENCE,
+    ),
+    "other events": (lambda: OtherEvents(RATES), {"events"}),
+    "rate": (lambda: WrongRate(RATES), {"rate", "autocovariance", "interval law", "marginal"}),
+    "autocovariance": (lambda: WrongCovariance.from_stability(RATES, 0.7), {"autocovariance"}),
+    "interval law": (lambda: WrongIntervals.from_stability(RATES, 0.7), {"interval law"}),
+    "marginal": (lambda: WrongMarginal.from_stability(RATES, 0.7), {"marginal", "autocovariance"}),
+    "longest gap": (lambda: ShortGap(RATES, period=12), {"longest gap"}),
+    "phases": (lambda: Unseen([0.25], period=8), {"marginal"}),
+    "takes anything": (lambda: TakesAnything(RATES), {"bad input"}),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_a_fault_is_found_by_the_right_checks(fault: tuple[Callable[[], Any], set[str]]) -> None:
+    make, fails = fault
+    process = make()
+    of = type(process) if isinstance(process, Bernoulli) else None
+    with pytest.raises(CheckFailed) as failed:
+        check_participation_process(process, of=of)
+    assert set(failed.value.failures) == fails
+
+
+def test_arguments() -> None:
+    with pytest.raises(InputError, match=r"^process must be a ParticipationProcess"):
+        check_participation_process(Bernoulli)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^window must be a whole number"):
+        check_participation_process(Bernoulli(0.5), window=0)

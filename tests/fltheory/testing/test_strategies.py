@@ -1,0 +1,83 @@
+"""What the strategies draw: everything they promise, and only that."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import find, given, settings
+from hypothesis import strategies as st
+
+from fltheory.errors import InputError
+from fltheory.participation import ParticipationProcess, Recorded, families
+from fltheory.testing import (
+    participation_histories,
+    participation_logs,
+    participation_processes,
+    participation_rates,
+)
+from fltheory.testing.battery import examples_of
+
+
+@given(participation_histories(max_clients=3, max_rounds=9, min_clients=2, min_rounds=0))
+def test_histories(history: np.ndarray) -> None:
+    assert history.dtype == np.bool_
+    assert history.shape[0] <= 9
+    assert history.shape[1] in (2, 3)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        lambda h: h.all() and len(h) > 20,
+        lambda h: not h.any() and len(h) > 20,
+        lambda h: h.shape[1] > 2 and len(h) > 10 and (h.sum(axis=1) == 1).all() and h.any(axis=0).all(),
+        lambda h: (h.sum(axis=0) == 1).any() and len(h) > 20,
+        lambda h: len(h) == 0,
+    ],
+)
+def test_histories_that_break_estimators_are_among_them(wanted: object) -> None:
+    assert any(map(wanted, examples_of(participation_histories(min_rounds=0))))  # type: ignore[call-overload]
+
+
+def test_histories_shrink_to_the_smallest() -> None:
+    once = find(participation_histories(), lambda h: h.any(), settings=settings(database=None, derandomize=True))
+    assert once.tolist() == [[True]]
+
+
+@given(participation_rates(3))
+def test_rates(rates: np.ndarray) -> None:
+    assert rates.shape == (3,)
+    assert ((rates >= 1e-300) & (rates <= 1)).all()
+
+
+@given(participation_processes(3), st.integers(0, 5))
+def test_processes(process: ParticipationProcess, seed: int) -> None:
+    assert process.n_clients == 3
+    assert process.sample(7, seed).shape == (7, 3)
+
+
+def test_every_family_is_drawn() -> None:
+    drawn = {type(process) for process in examples_of(participation_processes(4))}
+    assert drawn == set(families().values())
+
+
+@given(participation_logs())
+def test_logs(log: tuple[np.ndarray, np.ndarray, int, int]) -> None:
+    client, when, n_clients, rounds = log
+    assert client.shape == when.shape
+    trace = Recorded.from_events(client, when, n_clients=n_clients, n_rounds=rounds).sample(rounds, 0)
+    assert trace.sum() <= len(client)
+    assert trace[when, client].all()
+
+
+def test_logs_are_unsorted_and_have_duplicates() -> None:
+    logs = examples_of(participation_logs())
+    assert any(len(client) > len(set(zip(client, when, strict=True))) for client, when, _, _ in logs)
+    assert any((np.diff(when) < 0).any() for _, when, _, _ in logs)
+
+
+def test_bad_arguments() -> None:
+    with pytest.raises(InputError, match=r"^n_clients must be"):
+        participation_rates(0)
+    with pytest.raises(InputError, match=r"^max_rounds must be"):
+        find(participation_histories(max_rounds=0), lambda h: True)
