@@ -153,6 +153,13 @@ def test_a_foreign_package_adds_a_figure(foreign_package: Path) -> None:
     assert (foreign_package / "figures" / "mypaper_fig1_smoke.csv").read_text().startswith("algorithm,round,mean")
 
 
+def test_a_foreign_package_tests_its_own_things(foreign_package: Path) -> None:
+    path = os.pathsep.join([str(foreign_package), *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
+    environment = os.environ | {"PYTHONPATH": path.rstrip(os.pathsep)}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", foreign_package / "mypaper/test_mine.py"]
+    assert "1 passed" in _run(command, env=environment)
+
+
 def test_a_plugin_that_cannot_be_loaded_is_named(foreign_package: Path) -> None:
     (foreign_package / "mypaper" / "claims.py").write_text("import no_such_module\n")
     done = subprocess.run(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from sims.arrays import Array
-from tests.sims.algorithms.scenario import Round
+from sims.testing.scenarios import Round
 
 Gradient = Callable[[int, Array, Array], Array]
 After = Iterator[dict[str, Any]]

@@ -19,17 +19,9 @@ from sims.algorithms.protocol import Cohort, Local, State
 from sims.arrays import Array, as_exact, require_exact
 from sims.problems.base import Draws
 from sims.problems.local import local_update
+from sims.testing.scenarios import SampledQuadratic, Scenario, exact, floats, play, scenario, tensors
 from tests.sims.algorithms import reference_two as reference
-from tests.sims.algorithms.scenario import (
-    SampledQuadratic,
-    Scenario,
-    agree,
-    exact,
-    floats,
-    play,
-    scenario,
-    tensors,
-)
+from tests.sims.algorithms.differential import agree
 
 cases = st.builds(
     scenario,

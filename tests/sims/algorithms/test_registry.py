@@ -26,6 +26,7 @@ from sims.algorithms.mifa import mifa
 from sims.algorithms.objectives import RULES
 from sims.algorithms.scaffold import scaffold
 from sims.experiment import parse
+from sims.testing import check_algorithm
 from sims.weighting import RULES as RULES_OF_THE_ROUND_LOOP
 from tests.sims.algorithms import test_backends as backends
 
@@ -97,8 +98,7 @@ def test_a_new_algorithm_is_a_module_under_30_lines_and_one_entry_point(foreign_
     install(foreign_package, "late = mypaper_late:late")
     late = algorithms()["late"]
     assert costs(late, 10, 100) == Costs(1600, 0, 1, 1)
-    backends.test_floats_agree_with_rationals(late)
-    backends.test_what_is_kept_is_what_is_declared(late)
+    check_algorithm(late)
     above, whole = "a finite number above 0", "a whole number of at least 1"
     for wrong, allowed in (
         ({"local_lr": -1}, above),

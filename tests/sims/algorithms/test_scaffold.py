@@ -15,8 +15,9 @@ from fltheory.errors import InputError
 from sims.algorithms.protocol import Algorithm, Cohort, Local, State
 from sims.algorithms.scaffold import Hyper, apply, scaffold
 from sims.arrays import as_exact, require_exact
+from sims.testing.scenarios import Scenario, exact, floats, play, scenario, tensors
 from tests.sims.algorithms import reference_two as reference
-from tests.sims.algorithms.scenario import Scenario, agree, exact, floats, play, scenario, tensors
+from tests.sims.algorithms.differential import agree
 
 cases = st.builds(
     scenario,

@@ -19,8 +19,9 @@ from sims.algorithms.fedamd import ANCHOR, MINER, fedamd
 from sims.algorithms.fedamd import Hyper as FedAMDHyper
 from sims.algorithms.fedpage import fedpage
 from sims.algorithms.protocol import Cohort, State
+from sims.testing.scenarios import Scenario, exact, floats, play, scenario, tensors
 from tests.sims.algorithms import reference_two as reference
-from tests.sims.algorithms.scenario import Scenario, agree, exact, floats, play, scenario, tensors
+from tests.sims.algorithms.differential import agree
 
 PAGE = page.Hyper(Fraction(1, 4), Fraction(1, 2), 2)
 BVR = bvr.Hyper(Fraction(1, 4), 2, stage=2)

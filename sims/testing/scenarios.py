@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sims.algorithms.protocol import Algorithm, Cohort, Local, State
-from sims.arrays import Array, is_exact, require_exact
+from sims.arrays import Array, is_exact
 from sims.problems.base import Draws
 from sims.problems.local import local_update
 
@@ -105,7 +105,7 @@ def eighths(rng: np.random.Generator, low: int, high: int, shape: tuple[int, ...
     """Random multiples of 1/8 as Fractions."""
     values = rng.integers(low, high + 1, shape)
     out = np.empty(shape, dtype=object)
-    out.flat = [Fraction(int(v), 8) for v in values.flat]
+    out.reshape(-1)[:] = [Fraction(int(v), 8) for v in values.flat]
     return out
 
 
@@ -194,22 +194,3 @@ def play(
 def numbers(array: Array) -> Array:
     """Any backend's array as floats of numpy."""
     return np.asarray(array, dtype=float)
-
-
-def agree(
-    algorithm: Algorithm, hyper: Any, given: Scenario, reference: Callable[..., Any], to: Convert, **options: Any
-) -> None:
-    """Assert that all that the reference yields after each round equals the state: exactly, or to a tolerance.
-
-    Floats: the values are below 100 and come from fewer than 500 operations that lose 1e-16 of that each.
-    """
-    for r in range(len(given.x0)):
-        expected = reference(given.gradient, given.x0[r], given.n_clients, given.of(r), hyper)
-        for state, values in zip(play(algorithm, hyper, given, to, **options), expected, strict=True):
-            for name, value in values.items():
-                ours, theirs = state.linear[name][r], np.array(value, dtype=object)
-                if to is exact:
-                    require_exact(state.linear)
-                    assert (ours == theirs).all(), name
-                else:
-                    np.testing.assert_allclose(numbers(ours), numbers(theirs), rtol=0, atol=1e-11, err_msg=name)
