@@ -16,11 +16,13 @@ from sims import store as stored
 from sims.catalogue import TRAINING
 from sims.experiment import read
 from sims.montecarlo.simulate import simulate
+from sims.recorder import PER_CLIENT
 from sims.store import Run
 from sims.training.problem import LATER
 
 DIGITS = 12  # of a key
 LONGEST = 60  # remark in a table
+CLIENT_COLUMNS = tuple(f"{name}_" for name in PER_CLIENT)
 
 
 def simulate_file(
@@ -131,11 +133,16 @@ def _is_named(label: str, reason: str) -> bool:
 
 
 def _last(data: pl.DataFrame) -> list[dict[str, Any]]:
-    """For every algorithm and metric its mean over replicates in the last round in which it was recorded."""
+    """For every algorithm and metric its mean over replicates in the last round in which it was recorded.
+
+    Numbers of single clients are left out: they are for figures, and there are hundreds.
+    """
     rows = []
     for label in data["algorithm"].unique(maintain_order=True) if data.width else ():
         own = data.filter(pl.col("algorithm") == label)
         for metric in data.columns[3:]:
+            if metric.startswith(CLIENT_COLUMNS):
+                continue
             there = own.filter(pl.col(metric).is_not_null())
             if there.is_empty():
                 continue

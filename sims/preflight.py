@@ -23,7 +23,7 @@ from sims.catalogue import label_of, setup_of
 from sims.divergence import Diverged, stable_step
 from sims.experiment import Experiment, Origin
 from sims.problems.base import Problem
-from sims.recorder import Record, check_metrics, recorded
+from sims.recorder import METRICS, Record, check_metrics, recorded
 from sims.refusals import about, building
 from sims.rounds import Setup, Simulation
 from sims.schedules import constant, scheduled
@@ -119,7 +119,7 @@ def _check_size(experiment: Experiment, one: Setup) -> None:
     """Refuse what no memory holds, by an estimate of the largest arrays."""
     assert experiment.record.every is not None  # filled in by the canonical form
     n_clients, kept = one.problem.n_clients, recorded(experiment.rounds, experiment.record.every)
-    columns = 3 + sum(one.problem.dimension if what == "model" else 1 for what in experiment.record.what)
+    columns = 3 + sum(METRICS[what].columns(one.problem) for what in experiment.record.what)
     rows = kept * len(experiment.algorithm)
     for name, value, each in (
         ("rounds", experiment.rounds, n_clients),

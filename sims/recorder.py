@@ -66,6 +66,7 @@ class Metric:
     trains       it is there for training alone (`sims.training.task.Evaluation`)
     follows      it needs all rounds before (`Moment.trace`), recorded or not
     needs_rates  it needs exact participation rates
+    per_client   it is a vector with a number for each client
     """
 
     about: str
@@ -74,6 +75,13 @@ class Metric:
     trains: bool = False
     follows: bool = False
     needs_rates: bool = False
+    per_client: bool = False
+
+    def columns(self, problem: Problem) -> int:
+        """Numbers that it is for one replicate."""
+        if self.per_client:
+            return problem.n_clients
+        return problem.dimension if self is METRICS["model"] else 1
 
 
 def _objective(now: Moment) -> Array:
@@ -119,18 +127,25 @@ def _evaluated(name: str, about: str) -> Metric:
         evaluation: Any = now.problem.evaluation  # type: ignore[attr-defined]
         return getattr(evaluation(now.state.linear["x"]), name)
 
-    return Metric(about, compute, trains=True)
+    return Metric(about, compute, trains=True, per_client=name in PER_CLIENT)
 
+
+PER_CLIENT = ("client_losses", "client_accuracies", "client_test_accuracies")
 
 EVALUATED = {
     "train_loss": "mean loss over all training samples",
     "train_accuracy": "share of all training samples whose class is right",
     "client_loss": "mean over clients of the mean loss on their data",
     "client_accuracy": "mean over clients of the accuracy on their data",
+    "client_loss_std": "standard deviation over clients of the mean loss on their data",
     "client_accuracy_std": "standard deviation over clients of the accuracy on their data",
     "worst_client_accuracy": "least accuracy of a client on its data",
     "test_loss": "mean loss over all test samples",
     "test_accuracy": "share of all test samples whose class is right",
+    "client_test_accuracy_std": "standard deviation over clients of client_test_accuracies",
+    "client_losses": "mean loss of each client on its data",
+    "client_accuracies": "accuracy of each client on its data",
+    "client_test_accuracies": "accuracy for each client on test samples, classes counted as in its data",
 }
 
 METRICS: Mapping[str, Metric] = {

@@ -20,7 +20,7 @@ import polars as pl
 from fltheory.errors import InputError, count, one_of
 from sims.algorithms import algorithms
 from sims.experiment import Experiment, parse
-from sims.recorder import METRICS
+from sims.recorder import METRICS, PER_CLIENT
 from sims.store import Run
 
 FIELDS = ("local_lr", "global_lr", "metric", "last")
@@ -89,7 +89,8 @@ def _checked(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
         if not isinstance(values, list) or not values or not all(_is_positive(value) for value in values):
             raise InputError(f"sweep.{name}", values, "a list of positive numbers")
         grid[name] = [float(value) for value in values]
-    known = [name for name, metric in METRICS.items() if name != "model" and not metric.of_a_round]
+    vectors = ("model", *PER_CLIENT)
+    known = [name for name, metric in METRICS.items() if name not in vectors and not metric.of_a_round]
     if grid["metric"] not in known:
         raise InputError("sweep.metric", grid["metric"], one_of(str(grid["metric"]), known))
     grid["last"] = count("sweep.last", grid["last"])

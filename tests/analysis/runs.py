@@ -13,6 +13,7 @@ import polars as pl
 
 from sims import store as stored
 from sims.experiment import read_without_data
+from sims.recorder import PER_CLIENT
 
 Value = Callable[[int, int, int], float]  # of algorithm, seed and round, all numbers
 
@@ -33,8 +34,9 @@ def _kept(experiment: dict[str, Any], store: Path, value: Value | None, partial:
     rows = [
         {"algorithm": one["label"], "replicate": seed, "round": t}
         | {
-            what: float(rng.uniform(0.2, 0.8)) if value is None else value(k, seed, t)
+            column: float(rng.uniform(0.2, 0.8)) if value is None else value(k, seed, t)
             for what in experiment["record"]["what"]
+            for column in _columns(what, experiment)
         }
         for k, one in enumerate(experiment["algorithm"])
         for seed in range(experiment["replicates"])
@@ -42,3 +44,10 @@ def _kept(experiment: dict[str, Any], store: Path, value: Value | None, partial:
     ]
     key = hashlib.sha256(json.dumps(experiment, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
     return stored.save(store, key, experiment, pl.DataFrame(rows), partial)
+
+
+def _columns(what: str, experiment: dict[str, Any]) -> list[str]:
+    """The columns of a metric; one for each client where it is a vector of them."""
+    if what not in PER_CLIENT:
+        return [what]
+    return [f"{what}_{n}" for n in range(experiment["problem"]["partition"]["n_clients"])]

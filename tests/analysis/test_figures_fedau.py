@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from analysis.exhibits import Given
 from analysis.figures.fedau import figures, participation, weights
+from analysis.figures.fedau.spread import FILE, PANELS
 from analysis.figures.fedau.training import HERE, TABLE1
 from analysis.stored_runs import runs_of
 from fltheory.participation import Bernoulli, Cyclic, Markov
 from fltheory.weights import FedAUWeights
+from sims import store as stored
 from tests.analysis.runs import made_up
 
 NOTHING = Given("laptop", {})
@@ -111,6 +117,34 @@ def test_curves_are_means_over_seeds_and_the_window(tmp_path: Path) -> None:
     curve = next(line for line in first.lines if line.get_label() == "MIFA")
     wanted = [r["mean"] for r in picture.rows if (r["algorithm"], r["metric"]) == ("MIFA", "training loss")]
     assert list(curve.get_ydata()) == wanted
+
+
+def test_the_distribution_over_clients_is_that_of_the_last_round_of_all_seeds(tmp_path: Path) -> None:
+    experiment = made_up(FILE, "smoke", tmp_path).experiment | {"replicates": 2}
+    rng, drawn, rows = np.random.default_rng(3), {}, []
+    for label in labels_of(experiment):
+        for seed in range(2):
+            for t in (0, 4):
+                numbers = {f"{metric}_{n}": float(rng.random()) for metric in PANELS for n in range(20)}
+                rows.append({"algorithm": label, "replicate": seed, "round": t} | numbers)
+                drawn[label, seed, t] = numbers
+    key = hashlib.sha256(json.dumps(experiment, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    run = stored.save(tmp_path, key, experiment, pl.DataFrame(rows))
+    picture = figures["figD31"].make(Given("smoke", {FILE: run}))
+    for axes, (metric, (words, unit)) in zip(picture.figure.axes, PANELS.items(), strict=True):
+        assert axes.get_xlabel() == words
+        for line in axes.lines:
+            label = str(line.get_label())
+            wanted = sorted(unit * drawn[label, seed, 4][f"{metric}_{n}"] for seed in range(2) for n in range(20))
+            assert np.unique(line.get_xdata()).tolist() == pytest.approx(wanted)
+            own = [r for r in picture.rows if (r["algorithm"], r["metric"]) == (label, words)]
+            assert [r["value"] for r in own] == pytest.approx(wanted)
+            assert [r["share of clients"] for r in own] == pytest.approx(np.arange(1, 41) / 40)
+        assert len(axes.lines) == 4
+
+
+def labels_of(experiment: dict[str, Any]) -> list[str]:
+    return [str(contestant["label"]) for contestant in experiment["algorithm"]]
 
 
 def test_accuracy_over_cutoffs_with_and_without_a_floor(tmp_path: Path) -> None:

@@ -73,9 +73,17 @@ def test_measured_numbers_stand_at_their_method_and_column(tmp_path: Path) -> No
             assert float(r["measured"]) == pytest.approx(10 * k + 1)
             assert float(r["measured sd"]) == pytest.approx(1)
             assert (r["measured seeds"], r["scale"], r["data"], r["rounds"]) == ("3", "laptop", "cifar-10", "1000")
-    text = fedau.tables["tabD31"].make(given).to_text()
-    assert "average all            0.030            not recorded    13.3" in text
+    text = fedau.tables["tab1"].make(given).to_text()
     assert "measured at laptop scale: cifar-10, logistic, 1,000 rounds, 3 seeds; run " in text
+
+
+def test_the_spread_over_clients_stands_beside_the_published_one(tmp_path: Path) -> None:
+    file = fedau.SINGLE
+    made_up(file, "laptop", tmp_path, lambda k, seed, t: 0.1 * k + 0.01 * seed if t > 800 else 9)
+    rows = lines(fedau.tables["tabD31"].make(Given("laptop", runs_of([file], "laptop", tmp_path))))
+    own = {r["column"]: r for r in rows if r["row"] == "average all"}
+    assert [own[c]["published"] for c in ("loss", "train accuracy", "test accuracy")] == ["0.03", "13.3", "12.2"]
+    assert [float(r["measured"]) for r in own.values()] == pytest.approx([0.31, 31, 31])
 
 
 def test_the_paper_averages_over_200_rounds(tmp_path: Path) -> None:

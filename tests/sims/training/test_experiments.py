@@ -7,14 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from analysis.checks.published import published
+from analysis.tables.fedau import METHODS
 from fltheory.errors import InputError
 from sims import data
-from sims.experiment import parse, read
+from sims.experiment import content_of, parse, read
 
 pytest.importorskip("torch", reason="needs the training extra")
 pytest.importorskip("sklearn", reason="needs the training extra")
 from sims.training import models, problem
 from sims.training.run import train
+from sims.training.sweep import sweep
 
 pytestmark = pytest.mark.torch
 
@@ -93,6 +96,32 @@ def test_one_of_each_paper_runs_on_digits(name, tmp_path):
     assert run.status == "complete"
     assert run.reason == ""
     assert run.data()["train_loss"].is_finite().all()
+
+
+@pytest.mark.parametrize("name", ["svhn", "cifar10", "cifar100", "cinic10"])
+def test_the_search_of_fedau_is_that_of_its_appendix(name):
+    """C.4: the grids and the round; the file's own step sizes are those that were found, and lie on the grids."""
+    content = CONTENT[FOLDER / "fedau" / f"tableC41-{name}.toml"]
+    grid = content["sweep"]
+    assert grid["local_lr"] == pytest.approx([10 ** (-2 + k / 4) for k in range(7)], rel=2e-3)
+    assert grid["global_lr"] == pytest.approx([10 ** (k / 4) for k in range(7)], rel=2e-3)
+    assert (grid["metric"], content["rounds"]) == ("train_loss", 500)
+    found = {row["method"]: row for row in published("fedau_tabC41") if row["dataset"] == name}
+    assert {METHODS[method] for method in found} == {one["label"] for one in content["algorithm"]}
+    for method, row in found.items():
+        own = next(one for one in content["algorithm"] if one["label"] == METHODS[method])
+        assert own["local_lr"] == float(row["local_lr"]) in grid["local_lr"]
+        assert own["global_lr"] == float(row["global_lr"]) in grid["global_lr"]
+
+
+def test_the_search_of_fedau_runs_on_digits(tmp_path):
+    changes = DIGITS | {"model": "logistic", "augmentation": "none"}
+    content = content_of(FOLDER / "fedau" / "tableC41-cifar10.toml", "smoke", **changes)
+    content["algorithm"] = content["algorithm"][:1]
+    points, best = sweep(content, lambda experiment: train(experiment, store=tmp_path))
+    assert [(point.local_lr, point.global_lr) for point in points[:2]] == [(0.001, 1), (0.01, 1)]
+    assert len(points) == 3
+    assert best["FedAU, K = inf"].value == min(point.value for point in points)
 
 
 def test_data_that_are_not_there_are_refused(monkeypatch, tmp_path):

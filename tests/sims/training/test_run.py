@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 
+from analysis.simulate_command import results_summary
 from fltheory.errors import InputError
 from sims import store as stored
 from sims.experiment import parse, read
@@ -412,10 +413,38 @@ def test_evaluations_are_what_they_say(whole):
     assert found.client_accuracy == pytest.approx(np.mean(of_clients))
     assert found.client_accuracy_std == pytest.approx(np.std(of_clients))
     assert found.worst_client_accuracy == pytest.approx(np.min(of_clients))
-    assert found.test_accuracy == pytest.approx(right(*task.test).mean())
+    test_right, test_classes = right(*task.test), task.test[1].numpy()
+    assert found.test_accuracy == pytest.approx(test_right.mean())
+    losses = torch.nn.functional.cross_entropy(
+        task.inputs.flatten(1) @ weight.T + bias, task.targets, reduction="none"
+    ).detach()
+    on_test = []
+    for client in range(10):  # as many test samples of each class as it has of its own, on average over which ones
+        own = task.targets.numpy()[task.sampler.of(client)]
+        on_test.append(np.mean([test_right[test_classes == label].mean() for label in own]))
+    for name, expected in (
+        ("client_losses", [float(losses[task.sampler.of(client)].mean()) for client in range(10)]),
+        ("client_accuracies", of_clients),
+        ("client_test_accuracies", on_test),
+    ):
+        assert getattr(found, name)[0] == pytest.approx(expected, rel=1e-5)
+    assert found.client_loss_std == pytest.approx(np.std(found.client_losses))
+    assert found.client_test_accuracy_std == pytest.approx(np.std(on_test))
     data = whole.data()
     last = data.filter((data["algorithm"] == "fedavg") & (data["replicate"] == 1) & (data["round"] == 6))
     assert last["test_accuracy"].item() == pytest.approx(float(found.test_accuracy[0]))
+
+
+def test_numbers_of_single_clients_are_recorded_and_not_shown(tmp_path):
+    what = ["client_loss_std", "client_losses", "client_test_accuracies"]
+    run = train(changed(record__what=what, replicates=1), store=tmp_path)
+    data = run.data()
+    own = data.select([f"client_losses_{n}" for n in range(10)]).to_numpy()
+    assert own.std(axis=1) == pytest.approx(data["client_loss_std"].to_numpy())
+    assert data.width == 3 + 1 + 2 * 10
+    text = results_summary(run)
+    assert "client_loss_std" in text
+    assert "client_losses" not in text
 
 
 def test_images_are_normalised_over_the_training_images():
