@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from analysis.algorithms_list import OBJECTIVES
 from analysis.report.claims import badge, link
 from analysis.report.facts import AGAINST, NOT_RECORDED, Facts
-from analysis.report.html import Html, element, items, join, page, section, table, terms
+from analysis.report.html import Html, element, items, join, page, section, table
 from analysis.report.mathematics import sentence
 from analysis.report.pseudocode import RECIPES
 from fltheory.ledger import Claim, ledger
@@ -22,9 +22,9 @@ ROOT = "../"
 
 def algorithms_page(known: dict[str, Algorithm]) -> str:
     """All algorithms with what they cost, and what FedAvg's weighting rules minimise."""
-    head = ("Algorithm", "Source", "Server keeps", "Client keeps", "Sent to, from a participant")
+    head = ("Algorithm", "Source", "Server keeps", "Client keeps", "Sent to a client", "Sent by it")
     rows = [
-        (element("a", name, href=f"algorithms/{name}.html"), algorithm.source, *_costs(algorithm))
+        (element("a", name, href=f"algorithms/{name}.html"), algorithm.source, *_costs(algorithm).values())
         for name, algorithm in known.items()
     ]
     return page(
@@ -48,10 +48,8 @@ def algorithms_page(known: dict[str, Algorithm]) -> str:
 def algorithm_page(facts: Facts, name: str, algorithm: Algorithm) -> str:
     """One algorithm; one of another package without steps of ours is told in its module's words."""
     recipe = RECIPES.get(name)
-    server, client, sent = _costs(algorithm)
     if recipe:
-        steps = [_step(step) for step in recipe.steps]
-        told = element("ol", *steps, class_="steps")
+        told = element("ol", *map(_step, recipe.steps), class_="steps")
     else:
         told = element("pre", inspect.getdoc(sys.modules[algorithm.apply.__module__]) or "")
     about = [claim for named in recipe.claims for claim in _bounds(named)] if recipe else []
@@ -60,12 +58,12 @@ def algorithm_page(facts: Facts, name: str, algorithm: Algorithm) -> str:
     holding = [claim for claim in about if claim not in failing and claim not in open_]
     return page(
         name,
-        element("p", f"{algorithm.source}. {algorithm.hyper.__doc__ or ''}"),
+        element("p", f"Source: {algorithm.source}."),
         section("Steps", told),
+        section("Parameters", element("pre", inspect.getdoc(algorithm.hyper) or "")),
         section(
             "Memory and communication",
-            element("p", "In vectors as long as the model, for N clients:"),
-            terms([("The server keeps", server), ("A client keeps", client), ("Sent to, from a participant", sent)]),
+            table(("For N clients", "Vectors as long as the model"), list(_costs(algorithm).items())),
         ),
         section("Guarantees that hold", _list(facts, holding)),
         section("Guarantees that do not hold as stated", _list(facts, failing)),
@@ -99,9 +97,14 @@ def _list(facts: Facts, claims: list[Claim]) -> Html:
     return items(entries) if entries else Html()
 
 
-def _costs(algorithm: Algorithm) -> tuple[str, str, str]:
-    """Memory of server and client, and vectors sent, in words."""
+def _costs(algorithm: Algorithm) -> dict[str, str]:
+    """What is kept and sent -> how many vectors."""
     each = algorithm.server_vectors(2) - algorithm.server_vectors(1)
     fixed = algorithm.server_vectors(1) - each
     server = " + ".join([*([f"{each} N" if each > 1 else "N"] if each else []), *([str(fixed)] if fixed else [])])
-    return server, str(algorithm.client_vectors), f"{algorithm.down}, {algorithm.up}"
+    return {
+        "kept by the server": server,
+        "kept by a client": str(algorithm.client_vectors),
+        "sent to a participant": str(algorithm.down),
+        "sent by a participant": str(algorithm.up),
+    }

@@ -9,7 +9,7 @@ from analysis.evidence import ratio_text
 from analysis.letters import meaning, symbols_of
 from analysis.report.claims import badge, link
 from analysis.report.facts import AGAINST, MEANINGS, Facts
-from analysis.report.html import Html, element, items, join, page, section, table, terms
+from analysis.report.html import Html, element, items, join, page, prose, section, table, terms
 from analysis.report.mathematics import block, inline, part
 from analysis.show import short
 from fltheory.latex import words
@@ -35,11 +35,11 @@ def claim_page(facts: Facts, claim: Claim, exhibits: Iterable[str] = ()) -> str:
             f", {claim.edition}; {ORIGIN[claim.origin]}.",
         ),
         _verdict(facts, claim),
-        section("Statement", element("p", claim.words), block(claim.latex), *_formal(claim)),
+        section("Statement", element("p", prose(claim.words)), block(claim.latex), *_formal(claim)),
         section("Letters", _letters(claim)),
         section("Assumes", items(join(link(a, ROOT), f": {a.title}") for a in claim.assumes) if claim.assumes else ""),
         section("Evidence", *(_evidence(evidence) for evidence in facts.evidence(claim))),
-        section("Where the printed argument needs more", element("p", claim.gap) if claim.gap else ""),
+        section("Where the printed argument needs more", element("p", prose(claim.gap)) if claim.gap else ""),
         section("Use instead", _repair(facts, claim)),
         section("Rests on", _claims(facts, claim.uses)),
         section("Used by", _claims(facts, facts.used_by[claim.id])),
@@ -54,8 +54,8 @@ def claim_page(facts: Facts, claim: Claim, exhibits: Iterable[str] = ()) -> str:
 
 def _verdict(facts: Facts, claim: Claim) -> Html:
     verdict, entry = facts.verdict(claim), facts.entries.get(claim.id, {})
-    why = f"{entry['reason']}." if "reason" in entry else f"{MEANINGS[verdict]}." if entry else ""
-    said = [element("p", badge(verdict), f" {why}")]
+    why = f"{entry['reason'].removesuffix('.')}." if "reason" in entry else f"{MEANINGS[verdict]}." if entry else ""
+    said = [element("p", badge(verdict), " ", prose(why))]
     if claim.id in facts.outdated and entry:
         said.append(element("p", element("strong", f"Out of date: {facts.outdated[claim.id]} since."), class_="note"))
     if verdict in AGAINST and claim.origin == "paper":
@@ -101,15 +101,16 @@ def _evidence(evidence: Mapping[str, Any]) -> Html:
     """One piece of evidence, with its witness."""
     pairs: list[tuple[str, str]] = []
     if "hypothesis" in evidence:
-        pairs.append(("Needs", evidence["hypothesis"]))
+        pairs.append(("Needs", prose(evidence["hypothesis"])))
     if "domain" in evidence:
         number = evidence.get("cases", 0)
-        pairs.append(("Over", f"{evidence['domain'].removesuffix('.')} ({number:,} case{'s' * (number != 1)})"))
+        over = f"{evidence['domain'].removesuffix('.')} ({number:,} case{'s' * (number != 1)})"
+        pairs.append(("Over", prose(over)))
     if "largest" in evidence:
         where = ", ".join(f"{name} = {short(value)}" for name, value in evidence.get("largest_at", {}).items())
         ratio = ratio_text(evidence["largest"], ".4g")
         pairs.append(("Largest ratio of left to right side found", f"{ratio} at {where}" if where else ratio))
-    parts = [element("p", badge(evidence["verdict"]), f" by {evidence['method']}: {evidence['summary']}")]
+    parts = [element("p", badge(evidence["verdict"]), f" by {evidence['method']}: ", prose(evidence["summary"]))]
     parts += [terms(pairs)] if pairs else []
     if "witness" in evidence:
         parts += [element("h3", "Witness"), _witness(evidence["witness"])]
@@ -132,7 +133,7 @@ def _repair(facts: Facts, claim: Claim) -> Html:
     repaired = ledger[claim.repaired_by]
     return join(
         element("p", link(repaired, ROOT), f": {repaired.title} ", badge(facts.verdict(repaired))),
-        element("p", repaired.words),
+        element("p", prose(repaired.words)),
         *_formal(repaired),
     )
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.exhibit_command import FORMATS, stem
+from analysis.exhibit_command import stem
 from analysis.exhibits import Exhibit, Given, chosen
-from analysis.report.html import Html, element, join, page, section, table
+from analysis.report.html import Html, element, join, page, prose, section, table
 from analysis.stored_runs import runs_of
 from analysis.tables.layout import Table
 from fltheory.errors import InputError
@@ -16,8 +16,7 @@ from fltheory.ledger import ledger
 from sims.store import Run
 
 AT = "exhibits.html"
-SHOWN = ("svg", "png")  # what a browser shows; the first that is there
-assert set(SHOWN) <= set(FORMATS)
+SHOWN = ("svg", "png")  # the endings that a browser shows; the first that is there
 
 
 @dataclass(frozen=True)
@@ -26,16 +25,14 @@ class Shown:
 
     tables     name -> the table
     figures    name -> what it is
-    files      path within the report -> the file to copy there: pictures and their data
-    pictures   name of a figure -> path of its picture within the report
+    files      name of a figure -> ending ("svg", "png", "csv") -> the file that is copied to the report's `figures`
     runs       the runs behind the tables
     """
 
     scale: str
     tables: Mapping[str, Table]
     figures: Mapping[str, Exhibit]
-    files: Mapping[str, Path]
-    pictures: Mapping[str, str]
+    files: Mapping[str, Mapping[str, Path]]
     runs: list[Run]
 
     @property
@@ -56,17 +53,22 @@ def find(scale: str, store: Path, folder: Path | None) -> Shown:
         name: exhibit.make(Given(scale, {file: runs[file] for file in exhibit.experiments if file in runs}))
         for name, exhibit in known.items()
     }
-    figures, files, pictures = chosen("figures", []), {}, {}
-    for name, exhibit in figures.items() if folder else ():
-        assert folder is not None
-        own = [f"{stem(name, exhibit, scale)}.{kind}" for kind in (*SHOWN, "csv")]
-        there = [file for file in own if (folder / file).is_file()]
-        files.update({f"figures/{file}": folder / file for file in there})
-        if there and not there[0].endswith(".csv"):
-            pictures[name] = f"figures/{there[0]}"
-    if folder and not pictures:
+    figures = chosen("figures", [])
+    files = _files(figures, scale, folder) if folder else {}
+    return Shown(scale, tables, figures, files, list(runs.values()))
+
+
+def _files(figures: Mapping[str, Exhibit], scale: str, folder: Path) -> dict[str, dict[str, Path]]:
+    """Name of a figure -> ending -> file, of those that the folder has."""
+    files: dict[str, dict[str, Path]] = {}
+    for name, exhibit in figures.items():
+        for kind in (*SHOWN, "csv"):
+            path = folder / f"{stem(name, exhibit, scale)}.{kind}"
+            if path.is_file():
+                files.setdefault(name, {})[kind] = path
+    if not files:
         raise InputError("--figures", str(folder), f"a folder of `fltheory figures --scale {scale}`, with its pictures")
-    return Shown(scale, tables, figures, files, pictures, list(runs.values()))
+    return files
 
 
 def exhibits_page(shown: Shown) -> str:
@@ -92,23 +94,21 @@ def exhibits_page(shown: Shown) -> str:
 
 
 def _figure(shown: Shown, name: str) -> Html:
-    about, picture = shown.figures[name].about, shown.pictures.get(name)
+    """A figure with links to its files; without its picture, the command that draws it."""
+    about, files = shown.figures[name].about, shown.files.get(name, {})
+    paths = {kind: f"figures/{path.name}" for kind, path in files.items()}
+    picture = next((paths[kind] for kind in SHOWN if kind in paths), None)
     if picture is None:
         command = element("code", f"fltheory figures {name} --scale {shown.scale}")
         return element("div", element("h3", about), element("p", "Not in this report. Drawn by ", command), id=name)
-    data = f"{picture.rpartition('.')[0]}.csv"
-    links = [element("a", "picture", href=picture)]
-    if data in shown.files:
-        links.append(element("a", "data", href=data))
-    caption = element("figcaption", join(*(join(link, " ") for link in links)))
-    return element(
-        "figure", element("h3", about), element("img", src=picture, alt=about, loading="lazy"), caption, id=name
-    )
+    links = [join(element("a", kind, href=path), " ") for kind, path in paths.items()]
+    image = element("img", src=picture, alt=about, loading="lazy")
+    return element("figure", element("h3", about), image, element("figcaption", *links), id=name)
 
 
 def _table(name: str, made: Table) -> Html:
     parts = [element("h3", made.title), element("p", f"Published: {made.source}", class_="note")]
     for part in made.sections:
         head, *rows = made.grid(part)
-        parts += [element("h4", part.title), element("p", part.measured, class_="note"), table(head, rows)]
-    return element("div", *parts, *(element("p", note) for note in made.notes), id=name)
+        parts += [element("h4", part.title), element("p", prose(part.measured), class_="note"), table(head, rows)]
+    return element("div", *parts, *(element("p", prose(note)) for note in made.notes), id=name)

@@ -65,7 +65,7 @@ def contest_page() -> str:
             items(
                 [
                     "The claim's page lists the witness: the value of every quantity, whether each stated condition "
-                    "holds there, and both sides. It is chosen small, so that it can be checked by hand.",
+                    "holds there, and both sides. It was made as small as we could.",
                     join(
                         "In a checkout, ",
                         element("code", "fltheory verify ID"),

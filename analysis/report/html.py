@@ -59,9 +59,14 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:
     return scrolled(element("table", columns, element("tbody", *body)))
 
 
-def scrolled(child: Html) -> Html:
-    """What may be wider than a phone; the keyboard reaches it too."""
-    return element("div", child, class_="wide", tabindex="0")
+def scrolled(child: Html, kind: str = "") -> Html:
+    """What may be wider than a phone; browsers let the keyboard scroll it."""
+    return element("div", child, class_=f"wide {kind}".strip())
+
+
+def prose(text: str) -> Html:
+    """Text with code between backticks."""
+    return join(*(element("code", part) if odd % 2 else part for odd, part in enumerate(text.split("`"))))
 
 
 def section(title: str, *children: str, **attributes: str) -> Html:

@@ -44,7 +44,7 @@ def part(claim: Claim, **kept: Any) -> Html:
 
 
 # What latex2mathml does not know, and what it knows it by.
-_OTHERWISE = {r"{aligned}": "{align*}", r"\Big\|": r"\Big‖"}
+_OTHERWISE = {r"{aligned}": "{align*}", r"\Big\|": r"\|"}
 
 
 @cache

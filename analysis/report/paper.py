@@ -21,17 +21,17 @@ def paper_page(facts: Facts, paper: Paper, graph: str | None) -> str:
     )
     return page(
         paper.title,
-        element("p", f"Read in this edition: {paper.edition}. Its claims have ids that begin with ", _name(paper), "."),
+        element(
+            "p",
+            f"What was read: {paper.edition}. ",
+            element("a", "How to contest a verdict.", href=f"{ROOT}contest.html"),
+        ),
         counted(facts, paper.claims.values(), ROOT, paper=paper.name),
-        section("What rests on what", scrolled(picture) if graph else ""),
+        section("What rests on what", scrolled(picture, "graph") if graph else ""),
         section("Claims", listed(facts, paper.claims.values(), ROOT)),
         section("Letters", _letters(paper)),
         at=f"papers/{paper.name}.html",
     )
-
-
-def _name(paper: Paper) -> Html:
-    return element("code", f"{paper.name}.")
 
 
 def _letters(paper: Paper) -> Html:

@@ -37,7 +37,7 @@ def provenance(facts: Facts, runs: Sequence[Run]) -> dict[str, Any]:
                 "what": sentence(run),
                 "seed": run.experiment["seed"],
                 "data_sha256": run.sha256,
-                "status": run.status,
+                "versions": run.versions,
             }
             for run in runs
         ],
@@ -77,8 +77,8 @@ def provenance_page(facts: Facts, runs: Sequence[Run]) -> str:
                 "tables:",
             ),
             table(
-                ("Run", "What was run", "Seed"),
-                [(element("code", run["key"][:12]), run["what"], str(run["seed"])) for run in found["runs"]],
+                ("What was run", "Seed", "SHA-256 of its data"),
+                [(run["what"], str(run["seed"]), element("code", run["data_sha256"])) for run in found["runs"]],
             )
             if runs
             else element("p", "none."),

@@ -69,8 +69,8 @@ RECIPES = {
             r"  $S_t$ are the available clients that took part longest ago",
             r"  each participant $n \in S_t$ starts at $y = x$ and makes $C$ steps $y \leftarrow y - \gamma g_n(y)$ "
             r"(Algorithm 1: $C = 1$)",
-            r"  it sends $\Delta_n - u_n$, and keeps $u_n \leftarrow \Delta_n$",
-            r"  the server: $u \leftarrow u + \frac{1}{N} \sum_{n \in S_t} (\Delta_n - u_n)$, the mean of the latest "
+            r"  it sends $d_n = \Delta_n - u_n$, and keeps $u_n \leftarrow \Delta_n$",
+            r"  the server: $u \leftarrow u + \frac{1}{N} \sum_{n \in S_t} d_n$, the mean of the latest "
             r"updates of all clients",
             r"  the server moves, with or without participants: $x \leftarrow x + u$",
         ),

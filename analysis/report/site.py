@@ -59,8 +59,8 @@ def _fill(folder: Path, facts: Facts, shown: Shown) -> None:
     """Write all files of the report into an empty folder."""
     for name in ("papers", "claims", "algorithms", "figures"):
         (folder / name).mkdir()
-    for at, source in shown.files.items():
-        shutil.copyfile(source, folder / at)
+    for source in (path for kinds in shown.files.values() for path in kinds.values()):
+        shutil.copyfile(source, folder / "figures" / source.name)
     graphs = {}
     for name, paper in ledger.papers.items():
         if any(uses(paper.claims, id_) for id_ in paper.claims):
