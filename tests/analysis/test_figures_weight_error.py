@@ -72,3 +72,22 @@ def test_the_variance_has_ten_digits(p: float, cutoff: int) -> None:
     for t in (2, 3, 30, 119):
         weight, chance = law.pmf(t)
         assert variance[t] == pytest.approx(p * p * chance @ (weight - chance @ weight) ** 2, rel=2e-10)
+
+
+def test_bounds_over_cutoff() -> None:
+    """Every bound holds, the improved one is nowhere above Theorem 3, and a ring is at the least point of a line."""
+    picture = figures["bounds_over_cutoff"].make(NOTHING)
+    value = {(r["p"], r["K"], r["what"]): float(r["value"]) for r in picture.rows}
+    for (p, K, what), one in value.items():
+        if what != "exact":
+            assert one == weight_error_bound(p, K, 1000, what) >= value[p, K, "exact"] * (1 - 1e-12)
+        else:
+            assert value[p, K, "improved"] <= value[p, K, "theorem3"]
+            assert K % 10 or one == exact_weight_law(p, K, 1000).error.mean()
+    for axes, p in zip(picture.figure.axes, (0.02, 0.1, 0.5), strict=True):
+        rings = [tuple(float(x[0]) for x in line.get_data()) for line in axes.lines if line.get_marker() == "o"]
+        for what, ring in zip(("exact", *weight_error.BOUNDS), rings, strict=True):
+            series = {K: one for (rate, K, name), one in value.items() if (rate, name) == (p, what)}
+            least = min(series, key=series.__getitem__)
+            assert ring == (least, series[least])
+            assert [r["K"] for r in picture.rows if (r["p"], r["what"], r["least"]) == (p, what, True)] == [least]

@@ -106,3 +106,32 @@ def bias_and_variance_over_cutoff(given: Given) -> Picture:
         figure.axes[0].set_ylabel(r"average over $t < T$ (no unit)")
         figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
     return Picture(figure, rows)
+
+
+@enter(
+    figures, "bounds_over_cutoff", "Ours: Theorem 3, its improvement and the exact weight error against the cutoff K"
+)
+def bounds_over_cutoff(given: Given) -> Picture:
+    """Averages over t < T; a ring marks the cutoff with the least value, the one that a bound would have one choose."""
+    rounds = 1000
+    cutoffs = np.unique(np.geomspace(1, rounds, 25).astype(int))
+    rows: list[dict[str, object]] = []
+    with house_style():
+        figure = new_figure(2.7)
+        for axes, p in zip(figure.subplots(1, 3, sharey=True), (0.02, 0.1, 0.5), strict=True):
+            lines = {"exact": np.array([exact_weight_law(p, K, rounds).error.mean() for K in cutoffs.tolist()])}
+            axes.plot(cutoffs, lines["exact"], color=BLACK, label="exact")
+            for (which, (color, label)), dashes in zip(BOUNDS.items(), ("--", "-.", ":"), strict=True):
+                lines[which] = np.array([weight_error_bound(p, K, rounds, which) for K in cutoffs.tolist()])
+                axes.plot(cutoffs, lines[which], dashes, color=color, lw=1.1, label=f"bound: {label}")
+            for (what, series), line in zip(lines.items(), list(axes.lines), strict=True):
+                least = int(np.argmin(series))
+                axes.plot(cutoffs[least], series[least], "o", ms=5, mfc="none", color=line.get_color())
+                rows += [
+                    {"p": p, "T": rounds, "K": K, "what": what, "value": value, "least": k == least}
+                    for k, (K, value) in enumerate(zip(cutoffs.tolist(), series.tolist(), strict=True))
+                ]
+            axes.set(xscale="log", yscale="log", xlabel="cutoff $K$ (rounds)", title=f"$p = {p}$, $T = {rounds}$")
+        figure.axes[0].set_ylabel(r"average of $E[(p\,\omega_t - 1)^2]$ (no unit)")
+        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return Picture(figure, rows)
