@@ -31,6 +31,7 @@ PRINTED = (
     "of the last 5 records of a seed, then mean ± standard deviation over seeds."
 )
 RATIO = "Ratio: share of the rounds that were no snapshots, in %."
+SLIP = "Tables 4 and 6 print the spread of one run of FedProx differently, 3.4 and 3.9: `fltheory show fast.table4`."
 SILENT = "How a law becomes a cohort, local steps, mu and momentum are our choice: the paper does not give them."
 
 tables: dict[str, Exhibit] = {}
@@ -71,8 +72,8 @@ def tab1(given: Given) -> Table:
     )
 
 
-def _by_alpha(number: int, method: str) -> None:
-    """Enter Table 2 or 4: an algorithm under four participation laws."""
+def _by_alpha(number: int, method: str, *slip: str) -> None:
+    """Enter Table 2 or 4: an algorithm under four participation laws; with a note if there is a slip."""
     files = [file_of(data, alpha, law) for data in ALPHAS for alpha in ALPHAS[data] for law in LAWS]
     about = f"Table {number}: {method} under four participation laws, by heterogeneity of the data"
 
@@ -93,11 +94,11 @@ def _by_alpha(number: int, method: str) -> None:
                     Row(called, law, places(file_of(data, alpha, law), method, "q = 0")) for law, called in LAWS.items()
                 ]
                 sections.append(section_of(given, titled(data, alpha), rows, ACCURACY, own, {"accuracy": 5}))
-        return Table(f"FAST, {about}", _source(number), sections, [PRINTED, SILENT])
+        return Table(f"FAST, {about}", _source(number), sections, [PRINTED, SILENT, *slip])
 
 
-def _by_snapshots(number: int, method: str) -> None:
-    """Enter Table 3, 6 or 7: FAST with an algorithm."""
+def _by_snapshots(number: int, method: str, *slip: str) -> None:
+    """Enter Table 3, 6 or 7: FAST with an algorithm; with a note if there is a slip."""
     files = [file_of(data, alpha, law) for data, alpha in SNAPSHOTS for law in LAWS]
     about = f"Table {number}: FAST with {method}, by share of snapshots, participation law and data"
 
@@ -112,7 +113,8 @@ def _by_snapshots(number: int, method: str) -> None:
                 own = {(q, column): value for (*at, q, column), value in numbers.items() if at == [data, alpha, law]}
                 title = f"{titled(data, alpha)}, {called} participation"
                 sections.append(section_of(given, title, rows, BOTH, own, LAST))
-        notes = [PRINTED, RATIO, "The published row of uniform participation is one for all three laws.", SILENT]
+        uniform = "The published row of uniform participation is one for all three laws."
+        notes = [PRINTED, RATIO, uniform, SILENT, *slip]
         return Table(f"FAST, {about}", _source(number), sections, notes)
 
 
@@ -146,8 +148,8 @@ def _by_strength(number: int, alpha: str) -> None:
 
 _by_alpha(2, "FedAvg")
 _by_snapshots(3, "FedAvg")
-_by_alpha(4, "FedProx")
+_by_alpha(4, "FedProx", SLIP)
 _by_strength(5, "0.1")
-_by_snapshots(6, "FedProx")
+_by_snapshots(6, "FedProx", SLIP)
 _by_snapshots(7, "FedAvgM")
 _by_strength(8, "0.05")

@@ -132,6 +132,13 @@ def test_the_floor_is_that_of_the_library_and_refutes_the_printed_bound() -> Non
         assert max(own) in refuted
         marks = next(m for m in picture.figure.axes[0].lines if m.get_label() == f"refuted, $I = {interval}$")
         assert set(marks.get_xdata()) == refuted
+    coins = [r for r in picture.rows if r["panel"] == "coins"]
+    assert len(coins) == 60
+    for r in coins[::20]:
+        assert r == {"panel": "coins", "1 - q": r["1 - q"], **floor.settled(1 - float(str(r["1 - q"])))}
+    drawn = {str(line.get_label()): line.get_ydata() for line in picture.figure.axes[1].lines}
+    for what, label in floor.LABELS.items():
+        assert list(drawn[label]) == [r[what] for r in coins]
 
 
 @pytest.mark.parametrize("share", [F(1, 100), F(1, 2)])
@@ -144,10 +151,6 @@ def test_with_coins_the_exact_line_is_what_the_library_settles_at(share: F) -> N
     assert found["Theorem 1"] == pytest.approx((60 + 60 * float(share)) * 1e-4, rel=1e-9)
     assert found["exact"] <= found["corrected"]
     assert (found["exact"] > found["Theorem 1"]) is (share == F(1, 2))
-    rows = [r for r in figures["thm1"].make(NOTHING).rows if r["panel"] == "coins"]
-    assert {r["1 - q"]: r["exact"] for r in rows} == {
-        r["1 - q"]: floor.settled(1 - float(str(r["1 - q"])))["exact"] for r in rows
-    }
 
 
 def test_only_snapshots_have_the_rate_and_not_for_more_local_steps() -> None:
