@@ -25,7 +25,7 @@ def spread_over_clients(given: Given) -> Picture:
     """Clients of all seeds together after the last round; a seed that stopped before it is left out."""
     run, rows = given.runs[FILE], []
     last = run.data().filter(pl.col("round") == run.experiment["rounds"])
-    seeds = run.experiment["replicates"]
+    seeds = last["replicate"].n_unique()
     with house_style():
         figure = new_figure(2.3, WIDTH)
         panels = figure.subplots(1, len(PANELS), sharey=True)
