@@ -62,7 +62,7 @@ def tightness(given: Given) -> Picture:
     heights = [[len(of[paper]) + HEAD for paper in column] for column in COLUMNS]
     tallest = max(map(sum, heights))
     with house_style():
-        figure = new_figure(ROW * tallest + 0.5, WIDTH)
+        figure = new_figure(ROW * tallest + 0.7, WIDTH)
         parts: Any = figure.subfigures(1, len(COLUMNS))
         for part, column, height in zip(parts, COLUMNS, heights, strict=True):
             ratios = [*height, max(tallest - sum(height), 1e-3)]
@@ -74,7 +74,7 @@ def tightness(given: Given) -> Picture:
         handles = [Line2D([], [], ls="", marker="o", color=COLOURS[verdict], label=verdict) for verdict in verdicts]
         for label, marker in (("the paper's", "o"), ("ours", "s")):
             handles.append(Line2D([], [], ls="", marker=marker, color=BLACK, mfc="none", label=label))
-        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), handletextpad=0.1)
+        figure.legend(handles=handles, loc="outside lower center", ncols=4, handletextpad=0.1)
     return Picture(figure, rows)
 
 
