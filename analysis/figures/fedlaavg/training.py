@@ -16,7 +16,7 @@ MNIST = {
     **{f"{HERE}/mnist-E{E}-D1.toml": f"E = {E}, D = 1" for E in (50, 100, 200)},
     **{f"{HERE}/mnist-E100-D{D}.toml": f"E = 100, D = {D}" for D in (3, 5)},
 }
-TWEETS = {f"{HERE}/sentiment140-E{E}.toml": f"E = {E}, α = 0" for E in (24, 120, 240)}  # no file can say α > 0
+TWEETS = {f"{HERE}/sentiment140-E{E}.toml": f"E = {E}, α = 0" for E in (24, 120, 240)}  # a file cannot say α > 0
 CLIENTS, COHORTS = "number of clients", "share of them selected"
 SIZES = {  # data -> panel -> file -> name of its line
     "MNIST": {
@@ -54,6 +54,8 @@ figures: dict[str, Exhibit] = {}
 def _by_availability(number: int, data: str, metric: str, files: Mapping[str, str], *sequential: str) -> None:
     """Enter Figure 4, 6, 8 or 10: a panel for each setting, sequential SGD in all of them."""
     about = f"Figure {number}: {METRICS[metric]} on {data} of FedLaAvg and what it is compared with, by availability"
+    if not sequential:
+        about += "; without drift of labels and sequential SGD, of which there are no files"
 
     @enter(figures, f"fig{number}", about, *files, *sequential)
     def draw(given: Given) -> Picture:
