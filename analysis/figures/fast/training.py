@@ -102,8 +102,8 @@ def adaptive(given: Given) -> Picture:
                 name = f"$\\lambda = {strength}$"
                 above.plot(first["round"], first["q"], color=color, linestyle=dashes, lw=1, label=name)
                 ordered = np.sort(own["q"].to_numpy())
-                share = np.arange(1, len(ordered) + 1) / len(ordered)
-                below.step(ordered, share, where="post", color=color, linestyle=dashes)
+                share = np.linspace(0, 1, len(ordered) + 1)
+                below.step(np.append(ordered[:1], ordered), share, where="post", color=color, linestyle=dashes)
                 rows += [
                     {"law": LAWS[law], "lambda": strength, "seed": seed, "round": t, "q": q}
                     for seed, t, q in own.select("replicate", "round", "q").iter_rows()
