@@ -18,8 +18,8 @@ from sims.scenarios import roles, schedule
 
 LOCAL, PRODUCT = 0.001, 0.068  # eta_l K L; eta_s eta_l K L tau, allowed up to 1/(6 sqrt(6)) = 0.06804
 CYCLES = 10**6  # so many that the term with F(x_0) - F_* is nothing
-PERIODS = np.unique([*np.geomspace(2, 3000, 80).astype(int), 64, 65, 66]).tolist()
-BY_ENGINE = (2, 8, 32, 128, 512)
+PERIODS = np.unique([*np.geomspace(2, 3000, 40).astype(int), 64, 65, 66]).tolist()
+BY_ENGINE = (2, 6, 20, 60, 200)
 CASES = {  # what is said of which gradients -> claim and how both of its sides are computed
     "average over t, as the proof ends, (80)": (fedamd.thm44_proof, full.quadratics_with_cycles_on_average),
     "smallest over t, Theorem 4.4, (47)": (fedamd.thm44, full.quadratics_with_cycles),

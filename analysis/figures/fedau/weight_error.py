@@ -112,9 +112,9 @@ def bias_and_variance_over_cutoff(given: Given) -> Picture:
     figures, "bounds_over_cutoff", "Ours: Theorem 3, its improvement and the exact weight error against the cutoff K"
 )
 def bounds_over_cutoff(given: Given) -> Picture:
-    """Averages over t < T; a ring marks the cutoff with the least value, the one that a bound would have one choose."""
+    """Averages over t < T; a ring marks the least value shown, the cutoff that a bound would have one choose."""
     rounds = 1000
-    cutoffs = np.unique(np.geomspace(1, rounds, 25).astype(int))
+    cutoffs = np.unique([*range(1, 11), *np.geomspace(10, rounds, 18).astype(int)])
     rows: list[dict[str, object]] = []
     with house_style():
         figure = new_figure(2.7)
