@@ -169,9 +169,7 @@ axes.set(
     title="FAST, Table 3, Shakespeare (published)",
 )
 axes.legend(bbox_to_anchor=(1.01, 1), loc="upper left")
-print(
-    f"{len(share) * 3} published cells (three of them 1 by definition), all on or below (1 - q)^2; uniform participation {uniform} %"
-)
+print(f"{3 * len(share)} published cells, three of them 1 by definition: all on or below (1 - q)^2")
 
 # %% [markdown]
 # In all cells the loss shrinks at least as fast as the floor with coins, so half of the rounds as snapshots do nearly
