@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: verify test test-core mutants lint bench runs figures notebooks clean
+.PHONY: verify test test-core mutants lint bench runs figures notebooks docs clean
 
 verify: .venv/core
 	$(BIN)/fltheory verify
@@ -42,8 +42,12 @@ figures: .venv/core
 notebooks: .venv/all
 	$(BIN)/pytest --nbmake --nbmake-timeout=120 notebooks/*.ipynb
 
+# The guide, the notebooks and the reference as pages, in build/docs.
+docs: .venv/all
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -c docs . build/docs
+
 clean:
-	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv build dist docs/api *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "fltheory needs Python 3.11 or newer; set PYTHON=")'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from analysis.report.html import Html, join, scrolled
 from fltheory.errors import InputError
@@ -23,12 +23,12 @@ def require_converter() -> None:
 
 def inline(latex: str) -> Html:
     """A formula within a line."""
-    return _mathml(latex, "inline")
+    return mathml(latex, "inline")
 
 
 def block(latex: str) -> Html:
     """A formula on lines of its own; nothing for no formula."""
-    return scrolled(_mathml(latex, "block")) if latex else Html()
+    return scrolled(mathml(latex, "block")) if latex else Html()
 
 
 def sentence(text: str) -> Html:
@@ -48,7 +48,8 @@ _OTHERWISE = {r"{aligned}": "{align*}", r"\Big\|": r"\|"}
 
 
 @cache
-def _mathml(latex: str, display: str) -> Html:
+def mathml(latex: str, display: Literal["inline", "block"]) -> Html:
+    """The MathML of a formula. Raises InputError for one that the converter cannot read."""
     from latex2mathml.converter import convert
 
     known = latex
