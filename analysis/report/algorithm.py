@@ -51,7 +51,7 @@ def algorithm_page(facts: Facts, name: str, algorithm: Algorithm) -> str:
     if recipe:
         told = element("ol", *map(_step, recipe.steps), class_="steps")
     else:
-        told = element("pre", inspect.getdoc(sys.modules[algorithm.apply.__module__]) or "")
+        told = _docstring(sys.modules[algorithm.apply.__module__])
     about = [claim for named in recipe.claims for claim in _bounds(named)] if recipe else []
     failing = [claim for claim in about if facts.verdict(claim) in AGAINST]
     open_ = [claim for claim in about if facts.verdict(claim) in ("not checked", NOT_RECORDED)]
@@ -60,7 +60,7 @@ def algorithm_page(facts: Facts, name: str, algorithm: Algorithm) -> str:
         name,
         element("p", f"Source: {algorithm.source}."),
         section("Steps", told),
-        section("Parameters", element("pre", inspect.getdoc(algorithm.hyper) or "")),
+        section("Parameters", _docstring(algorithm.hyper)),
         section(
             "Memory and communication",
             table(("For N clients", "Vectors as long as the model"), list(_costs(algorithm).items())),
@@ -71,6 +71,11 @@ def algorithm_page(facts: Facts, name: str, algorithm: Algorithm) -> str:
         section("Guarantees", "" if about else element("p", "The papers read here state none, so none is recorded.")),
         at=f"algorithms/{name}.html",
     )
+
+
+def _docstring(thing: object) -> Html:
+    text = inspect.getdoc(thing)
+    return element("pre", text) if text else Html()
 
 
 def _step(step: str) -> Html:

@@ -56,7 +56,7 @@ def _verdict(facts: Facts, claim: Claim) -> Html:
     verdict, entry = facts.verdict(claim), facts.entries.get(claim.id, {})
     why = f"{entry['reason'].removesuffix('.')}." if "reason" in entry else f"{MEANINGS[verdict]}." if entry else ""
     said = [element("p", badge(verdict), " ", prose(why))]
-    if claim.id in facts.outdated and entry:
+    if claim.id in facts.outdated:
         said.append(element("p", element("strong", f"Out of date: {facts.outdated[claim.id]} since."), class_="note"))
     if verdict in AGAINST and claim.origin == "paper":
         said.append(

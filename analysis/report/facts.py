@@ -49,7 +49,8 @@ def gather() -> Facts:
     """Everything that is recorded or registered; nothing is checked again."""
     used_by: dict[str, list[str]] = {id_: [] for id_ in ledger}
     for id_, claim in ledger.items():
-        for used in {ledger[other].id for other in (*claim.uses, *(a.id for a in claim.assumes)) if other in ledger}:
+        for used in {ledger[other].id for other in (*claim.uses, *(a.id for a in claim.assumes))}:
             used_by[used].append(id_)
-    outdated = dict(line.split(": ", 1) for line in stale(list(ledger.values())))
-    return Facts(recorded(), outdated, frozenset(all_trials()), used_by)
+    entries = recorded()
+    changed = (line.split(": ", 1) for line in stale([claim for id_, claim in ledger.items() if id_ in entries]))
+    return Facts(entries, dict(changed), frozenset(all_trials()), used_by)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -15,8 +17,10 @@ import pytest
 
 from analysis.exhibits import chosen
 from analysis.report import write
-from analysis.report.claims import KINDS, kinds_of_check
-from analysis.report.facts import AGAINST
+from analysis.report.algorithm import algorithm_page
+from analysis.report.claim import claim_page
+from analysis.report.claims import KINDS, claims_page, kinds_of_check
+from analysis.report.facts import AGAINST, Facts
 from analysis.report.html import PAGES, element
 from analysis.report.pseudocode import RECIPES
 from fltheory.errors import InputError
@@ -130,6 +134,28 @@ def test_provenance_without_a_place_of_this_machine(site: Path) -> None:
     assert found["runs"][0]["versions"]["fltheory"]
 
 
+def test_ids_are_unique(pages: Pages) -> None:
+    for at, page in pages.items():
+        ids = [node.get("id") for node in page.iter() if node.get("id")]
+        assert len(ids) == len(set(ids)), at
+
+
+def test_what_is_not_recorded_or_out_of_date_says_so() -> None:
+    claim = ledger["fast.thm1"]
+    used_by: dict[str, list[str]] = {claim.id: []}
+    unknown = Facts({}, {}, frozenset(), used_by)
+    assert "not recorded" in claim_page(unknown, claim)
+    assert 'data-verdict="not recorded" data-check="none"' in claims_page(unknown)
+    changed = Facts(recorded(), {claim.id: "its checks have changed"}, frozenset(), used_by)
+    assert "Out of date: its checks have changed since." in claim_page(changed, claim)
+
+
+def test_an_algorithm_of_another_package_is_told_in_its_own_words() -> None:
+    page = algorithm_page(Facts({}, {}, frozenset(), {}), "late", replace(algorithms()["fedvarp"], name="late"))
+    assert "corrected by a table of latest updates" in page
+    assert "none is recorded" in page
+
+
 def test_text_is_escaped() -> None:
     assert element("p", "<script>", title='"a" & b') == '<p title="&quot;a&quot; &amp; b">&lt;script&gt;</p>'
 
@@ -168,12 +194,16 @@ def test_what_fails_halfway_leaves_the_old_report(tmp_path: Path, monkeypatch: p
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
-def test_bad_input(tmp_path: Path) -> None:
+def test_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="--figures must be a folder of `fltheory figures --scale laptop`"):
         write(tmp_path / "site", "laptop", tmp_path, tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="output folder must be a folder that can be made"):
         write(tmp_path / "file" / "site", "laptop", tmp_path)
+    monkeypatch.setitem(sys.modules, "latex2mathml", None)
+    with pytest.raises(InputError, match="the extra `docs`"):
+        write(tmp_path / "site", "laptop", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
