@@ -25,6 +25,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from analysis.figures.style import LINES, notebook_style
+from analysis.trials import exact_value
 from fltheory.ledger import ledger
 from fltheory.participation import Periodic
 from sims.algorithms.fedavg import Hyper, fedavg
@@ -62,7 +63,7 @@ def fedavg_cycle(first, second, lr):
 def formula_X(first, second, lr):
     X = ledger["fedlaavg.thm1.X"].formulas["X"]
     where = {"first_block": first, "second_block": second, "example_lr": lr, "first_mean": 1, "second_mean": -1}
-    return Fraction(str(X.subs({symbol: where[symbol.name] for symbol in X.free_symbols})))
+    return exact_value(X, where)
 
 
 cycle = fedavg_cycle(3, 1, Fraction(1, 10))

@@ -26,6 +26,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from analysis.figures.style import LINES, notebook_style
+from analysis.trials import conditions_at
 from fltheory.ledger import ledger
 from sims.algorithms.fedavg import Hyper, fedavg
 from sims.exact import Engine, Setting, run
@@ -73,8 +74,7 @@ where = {
     "sampled_square": max(v**2 for v in in_snapshots),
 }
 claim = ledger["fast.thm1"]
-for name, condition in claim.conditions.items():
-    holds = condition.subs({symbol: where[symbol.name] for symbol in condition.free_symbols})
+for name, holds in conditions_at(claim, where).items():
     print(f"condition {name:9s}: {'holds' if holds else 'FAILS'}")
     assert holds
 left = float(sum(v**2 for v in x[:rounds]) / rounds)
@@ -159,8 +159,7 @@ for (color, dashes), lr in zip(LINES, (Fraction(1, 100), Fraction(1, 10_000)), s
     constants = {**where, "local_lr": float(lr), "rounds": 10**12, "initial_gap": 0.5}
     weight = float(lr) ** 0.5
     limit = np.array([sharp.bound.at(**{**constants, "snapshot_rate": s, "young_weight": weight}) for s in q])
-    at = {**constants, "young_weight": weight}
-    assert all(r.subs({symbol: at[symbol.name] for symbol in r.free_symbols}) for r in sharp.conditions.values())
+    assert all(conditions_at(sharp, {**constants, "young_weight": weight}).values())
     assert (exact <= limit).all()
     left_axes.plot(q, exact, color=color, linestyle=dashes, label=f"exact, η = {lr}")
     right_axes.plot(q, limit / exact, color=color, linestyle=dashes, label=f"η = {lr}")
