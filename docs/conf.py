@@ -44,11 +44,13 @@ add_module_names = False
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 90
 default_role = "code"
+highlight_language = "none"  # of what keeps its form in a docstring
 
 nb_execution_mode = "off"
 myst_enable_extensions = ["dollarmath"]
 html_math_renderer = "mathml"
 html_theme = "alabaster"
+html_show_copyright = False
 html_static_path = ["static"]
 html_css_files = ["narrow.css"]
 html_theme_options = {"description": "Theory, exact computation and verification", "page_width": "64rem"}
