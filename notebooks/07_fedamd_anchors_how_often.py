@@ -66,7 +66,7 @@ assert best > 0.9
 ledger["fedamd.thm48.repaired"]
 
 # %%
-M, A, T = 2, 1, 400
+M, A, T, local_lr = 2, 1, 400, 6**0.5 / 12
 problem = DiagonalQuadratic([1.0, 0.6], [1.0, -1.0])
 repaired = ledger["fedamd.thm48.repaired"]
 optimum, least = problem.constants.minimiser[0], problem.constants.minimum
@@ -76,7 +76,6 @@ gap = float(problem.objective(np.array([start]))) - least
 
 def average_square(p, eta):
     """The exact average of E|grad F|^2 over rounds 0, ..., T - 1 with anchors of probability p."""
-    local_lr = 6**0.5 / 12
     setting = Setting(fedamd, problem, Hyper(local_lr, eta / local_lr), [start])
     warm = roles(schedule([[True] * M]), 1)
     engine = Engine(setting, in_turn(warm, 1, roles(uniform_subsets(M, A), p)))
@@ -90,11 +89,11 @@ probabilities = np.linspace(0.1, 0.95, 18)
 exact, bound = [], []
 for p in probabilities:
     a = M / (A * p) * (1 - p**A) ** 0.5
-    eta = 1 / (1 + 10**0.5 * a)
+    eta = (1 - 1e-12) / (1 + 10**0.5 * a)
     exact.append(average_square(p, eta))
     constants = {
-        "local_lr": 6**0.5 / 12,
-        "global_lr": eta * 12 / 6**0.5,
+        "local_lr": local_lr,
+        "global_lr": eta / local_lr,
         "anchor_probability": p,
         "cohort_size": A,
         "n_clients": M,
@@ -104,7 +103,11 @@ for p in probabilities:
         "subsampled": 0,
         "noise_std": 0,
         "anchor_batch": 1,
+        "batch_size": 1,
+        "noise_smoothness": 0,
+        "smoothness": float(problem.constants.smoothness),
     }
+    assert all(conditions_at(repaired, constants).values())
     bound.append(repaired.bound.at(**constants))
 assert (np.array(exact) <= bound).all()
 figure, axes = plt.subplots()
