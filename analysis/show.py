@@ -131,7 +131,7 @@ def _repair_lines(repaired: Claim, form: Form, latex: bool, told: Mapping[str, s
         return [*lines, "  verdict: none recorded"]
     lines.append(f"  verdict: {entry['verdict']} ({MEANING[entry['verdict']]})")
     for evidence in entry["evidence"]:
-        needs = f" Needs: {evidence['hypothesis'].removesuffix('.')}." if "hypothesis" in evidence else ""
+        needs = f" {_hypothesis(evidence)}." if "hypothesis" in evidence else ""
         said = f"{evidence['verdict']}, by {evidence['method']}: {evidence['summary']}{needs}"
         lines.append(fill(said, 100, **_INDENT))
     return lines
@@ -148,7 +148,7 @@ def _verdict_lines(claim: Claim, entry: dict[str, Any] | None) -> list[str]:
     for evidence in entry["evidence"]:
         lines += ["", fill(f"{evidence['verdict']}, by {evidence['method']}: {evidence['summary']}", 100)]
         if "hypothesis" in evidence:
-            lines.append(fill(f"needs: {evidence['hypothesis']}", 100, **_INDENT))
+            lines.append(fill(_hypothesis(evidence), 100, **_INDENT))
         if "domain" in evidence:
             number = evidence.get("cases", 0)
             cases = f"{number} case{'s' if number != 1 else ''}"
@@ -161,6 +161,12 @@ def _verdict_lines(claim: Claim, entry: dict[str, Any] | None) -> list[str]:
         if "witness" in evidence:
             lines += ["  witness", *_witness_lines(evidence["witness"])]
     return lines
+
+
+def _hypothesis(evidence: Mapping[str, Any]) -> str:
+    """What a conditional finding needs; of other findings, how they read the assumptions."""
+    label = "needs" if evidence["verdict"] == "conditional" else "read with"
+    return f"{label}: {evidence['hypothesis'].removesuffix('.')}"
 
 
 def _witness_lines(witness: Mapping[str, Any]) -> list[str]:

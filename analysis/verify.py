@@ -151,6 +151,7 @@ def page(known: dict[str, dict[str, Any]]) -> str:
         "",
         "Rendered by `fltheory verify --record` from `fltheory/data/verdicts.json`; not edited by hand.",
         "A claim keeps all its evidence; its verdict is the worst of them. `fltheory show ID` tells the rest.",
+        '"Read with" names a customary reading of an assumption that is not printed; the assumption says so, too.',
         "",
         "| verdict | means | claims |",
         "|---|---|---:|",

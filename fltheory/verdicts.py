@@ -7,7 +7,7 @@ sympy nor the checks. The file holds no timings: two records of the same state a
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ VERDICTS: tuple[Verdict, ...] = (
 MEANING: dict[Verdict, str] = {
     "refuted": "a reproducible witness satisfies every stated condition and violates the statement",
     "inconsistent": "units do not match, a slip, or two places of the paper contradict each other",
-    "conditional": "true only with a hypothesis that the statement does not give",
+    "conditional": "true only with a hypothesis that neither the statement nor its assumptions give",
     "not checked": "with the reason",
     "supported": "search or simulation at a stated confidence found no violation",
     "exact": "exact computation over a declared grid",
@@ -63,15 +63,30 @@ def needs(entry: Mapping[str, Any]) -> str:
     >>> needs({"verdict": "conditional", "evidence": [{"verdict": "conditional", "hypothesis": "K >= 1."}]})
     'K >= 1'
     """
-    if entry["verdict"] != "conditional":
+    return _named(entry, ("conditional",))
+
+
+def reading(entry: Mapping[str, Any]) -> str:
+    """The customary reading of its assumptions that the evidence for a statement uses; empty for verdicts below
+    `supported`.
+
+    >>> reading({"verdict": "proved", "evidence": [{"verdict": "proved", "hypothesis": "noise independent"}]})
+    'noise independent'
+    """
+    return _named(entry, VERDICTS[VERDICTS.index("supported") :])
+
+
+def _named(entry: Mapping[str, Any], verdicts: Sequence[Verdict]) -> str:
+    """What evidence of these verdicts names, for an entry whose own verdict is one of them."""
+    if entry["verdict"] not in verdicts:
         return ""
     named = [evidence.get("hypothesis", "").rstrip(". ") for evidence in entry["evidence"]
-             if evidence["verdict"] == "conditional"]  # fmt: skip
+             if evidence["verdict"] in verdicts]  # fmt: skip
     return "; ".join(dict.fromkeys(filter(None, named)))
 
 
 def because(entry: Mapping[str, Any]) -> str:
-    """Why an entry has its verdict, in one line: the finding, and what a conditional statement needs.
+    """Why an entry has its verdict, in one line: the finding, and what it needs or how its assumptions are read.
 
     >>> found = {"verdict": "conditional", "summary": "True for coins.", "hypothesis": "a coin decides"}
     >>> because({"verdict": "conditional", "evidence": [found]})
@@ -79,7 +94,8 @@ def because(entry: Mapping[str, Any]) -> str:
     """
     found = decisive(entry)
     reason = str(entry.get("reason") or (found["summary"] if found else ""))
-    return f"{reason} Needs: {needs(entry)}." if needs(entry) else reason
+    named = {"Needs": needs(entry), "Read with": reading(entry)}
+    return " ".join([reason, *(f"{label}: {text}." for label, text in named.items() if text)])
 
 
 _TEXT, _LIST, _TABLE, _WHOLE, _NUMBER = (str,), (list,), (dict,), (int,), (int, float)

@@ -38,10 +38,15 @@ def _function(formula: Any) -> Any:
 
 
 def witnessed(trial: Trial, claim: Claim, point: Point, summary: str) -> Evidence:
-    """`refuted` if the exact point satisfies every condition of the claim and violates it, else `not checked`."""
+    """`refuted` if the exact point satisfies every condition of the claim and violates it, else `not checked`.
+
+    `{left}` and `{right}` in the summary stand for the two sides, to four digits.
+    """
     trial.require(point)
     found = judge(trial, claim, point)
     if found.violated:
+        for name, side in (("{left}", found.sides.left), ("{right}", found.sides.right)):
+            summary = summary.replace(name, f"{float(side):.4g}")
         what = " ".join((trial.evaluate.__doc__ or "").split())
         return Evidence("refuted", "exact witness", summary, what, 1, found.ratio, witness=facts_of(point, found))
     reason = "a condition fails there" if not found.admitted else "both sides agree with the claim there"

@@ -23,7 +23,7 @@ def list_claims(
     """List the claims with their recorded verdicts."""
     from fltheory.errors import InputError, one_of
     from fltheory.ledger import ledger
-    from fltheory.verdicts import VERDICTS, needs, recorded
+    from fltheory.verdicts import VERDICTS, needs, reading, recorded
 
     known = recorded()
     entries = {id_: known.get(id_) or {"title": c.title, "verdict": "not recorded"} for id_, c in ledger.items()}
@@ -40,8 +40,9 @@ def list_claims(
         return
     width = max((len(id_) for id_ in chosen), default=0)
     for id_, entry in chosen.items():
-        needed = f" (needs: {needs(entry)})" if needs(entry) else ""
-        print(f"{id_:<{width}}  {entry['verdict']:<12}  {entry['title']}{needed}")
+        named = {"needs": needs(entry), "read with": reading(entry)}
+        told = "".join(f" ({label}: {text})" for label, text in named.items() if text)
+        print(f"{id_:<{width}}  {entry['verdict']:<12}  {entry['title']}{told}")
     print(f"{len(chosen)} of {len(entries)} claims; `fltheory show ID` tells the rest.", file=sys.stderr)
 
 

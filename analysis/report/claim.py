@@ -101,7 +101,7 @@ def _evidence(evidence: Mapping[str, Any]) -> Html:
     """One piece of evidence, with its witness."""
     pairs: list[tuple[str, str]] = []
     if "hypothesis" in evidence:
-        pairs.append(("Needs", prose(evidence["hypothesis"])))
+        pairs.append(("Needs" if evidence["verdict"] == "conditional" else "Read with", prose(evidence["hypothesis"])))
     if "domain" in evidence:
         number = evidence.get("cases", 0)
         over = f"{evidence['domain'].removesuffix('.')} ({number:,} case{'s' * (number != 1)})"

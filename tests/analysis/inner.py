@@ -1,6 +1,6 @@
-"""Falsifications inside a statement: a wrong exponent, half a summand of a bound, a condition with more room.
+"""Falsifications inside a statement: a wrong exponent or sign, half a summand of a bound, a condition with more room.
 
-Only what falsifies counts. A larger upper bound and a narrower condition say less, so a symbol's exponent is changed
+Only what falsifies counts. A larger upper bound and a narrower condition say less, so an exponent or a sign is changed
 in a bound only if that makes the bound smaller by a large factor at some point that the conditions admit, and in a
 condition only if that admits points which were not admitted.
 """
@@ -23,22 +23,36 @@ from fltheory.symbols import QUANTITIES
 
 EXPONENTS = (sympy.Integer(2), sympy.Rational(1, 2))
 LARGE = 8  # a bound need not be tight: one that is smaller by less than this factor may still be true
+SMALL = 1.5  # a proof notices less, such as p^2 for p in 1 - p^A
 DRAWS = 4000
 INDICATORS = {fedamd.subsampled, fedau.participated, is_available}  # 0 or 1
 SHARES = {fast.q}
 
 
-def exponents(claim: Claim) -> Iterator[Mutant]:
-    """A wrong exponent of each symbol of the bound, and of each symbol of each formula."""
+def exponents(claim: Claim, factor: float = LARGE) -> Iterator[Mutant]:
+    """A wrong exponent of each symbol of each formula, and of the bound if that makes it smaller by the factor."""
     if claim.bound is not None:
         bound = claim.bound.rhs
         for symbol in _symbols(bound):
             for power in EXPONENTS:
-                if _much_smaller(claim, bound.subs(symbol, symbol**power)):
+                if _much_smaller(claim, bound.subs(symbol, symbol**power), factor):
                     yield _power("bound", symbol, power)
     for name, formula in claim.formulas.items():
         if isinstance(formula, sympy.Expr):
             yield from (_power(name, symbol, EXPONENTS[0]) for symbol in _symbols(formula))
+
+
+def flips(claim: Claim) -> Iterator[Mutant]:
+    """A summand with the wrong sign, of each sum within the bound and within each formula, denominators left out."""
+    bound = {"bound": claim.bound.rhs} if claim.bound is not None else {}
+    for name, part in {**bound, **claim.formulas}.items():
+        below = [power.base for power in part.atoms(sympy.Pow) if power.exp.could_extract_minus_sign()]
+        sums = part.atoms(sympy.Add).difference(*(base.atoms(sympy.Add) for base in below))
+        for total in sorted(sums, key=str) if isinstance(part, sympy.Expr) else ():
+            for term in total.args:
+                flipped = part.xreplace({total: total - 2 * term})
+                if _real(flipped) and (name != "bound" or _much_smaller(claim, flipped)):
+                    yield mutate(name, f"-({term}) in {total}", lambda e, flipped=flipped: flipped)
 
 
 def halves(claim: Claim) -> Iterator[Mutant]:
@@ -83,16 +97,22 @@ def _symbols(expression: Any) -> list[Any]:
     return sorted((s for s in expression.free_symbols if s not in INDICATORS), key=str)
 
 
+def _real(expression: Any) -> bool:
+    """Whether no power of a number below 0 makes it meaningless somewhere."""
+    roots = [power.base for power in expression.atoms(sympy.Pow) if not power.exp.is_integer]
+    return all(bool(np.all(_values(base) >= 0)) for base in roots)
+
+
 # ---- where a falsified statement says more ---------------------------------------------------------------------------
 
 
-def _much_smaller(claim: Claim, falsified: Any) -> bool:
+def _much_smaller(claim: Claim, falsified: Any, factor: float = LARGE) -> bool:
     """Whether the falsified bound is far below the claim's at some admitted point (at any point, if none is drawn)."""
     assert claim.bound is not None
     true, false = _values(claim.bound.rhs), _values(falsified)
     admitted = np.all([_values(c) for c in claim.conditions.values() if isinstance(c, Relational)], axis=0)
-    with np.errstate(invalid="ignore"):
-        far = (true - false > (1 - 1 / LARGE) * np.abs(true)) & np.isfinite(true)
+    with np.errstate(invalid="ignore", over="ignore"):
+        far = (true - false > (1 - 1 / factor) * np.abs(true)) & np.isfinite(true)
     return bool(np.any(far & admitted if np.any(admitted) else far))
 
 

@@ -29,6 +29,8 @@ def test_list_reads_the_recorded_verdicts() -> None:
     assert done.returncode == 0
     assert "fedau.lemB61" in done.stdout
     assert "fedau.thm3 " not in done.stdout
+    (line,) = (line for line in run("list", "--paper", "amplified").stdout.splitlines() if "amplified.thm31 " in line)
+    assert line.endswith("(read with: noise independent over clients (customary; not printed))")
     entries = json.loads(run("list", "--json").stdout)
     assert entries["fedau.thm3"]["verdict"] == "exact"
 
@@ -37,6 +39,7 @@ def test_show_as_text_latex_and_json() -> None:
     text = run("show", "fedau.eqB68a").stdout
     for part in ("verdict: conditional", "needs: t >= K", "use instead fedau.law.mean: ", "rerun: fltheory verify"):
         assert part in text
+    assert "read with: noise independent over clients" in " ".join(run("show", "amplified.thm31").stdout.split())
     assert r"\frac" in run("show", "fedau.thm3", "--latex").stdout
     shown = json.loads(run("show", "fedau.thm3", "--json").stdout)
     assert shown["recorded"]["verdict"] == "exact"

@@ -34,6 +34,12 @@ def test_a_factor_of_two_falsifies_no_bound_that_need_not_be_tight() -> None:
     assert not list(inner.exponents(twofold))
 
 
+def test_a_proved_bound_that_is_half_as_large_is_tried() -> None:
+    chance = replace(CLAIM, conditions={}, bound=Bound("error", 1 / (1 - rate**3)), formulas={})
+    assert not list(inner.exponents(chance))
+    assert [mutant.name for mutant in inner.exponents(chance, inner.SMALL)] == ["bound: rate -> rate^2"]
+
+
 def test_conditions_that_admit_more() -> None:
     conditions = {"many": n_clients >= 2, "four": n_clients >= 4, "cohort": cohort_size <= n_clients}
     names = [mutant.name for mutant in inner.loosened(replace(CLAIM, conditions=conditions), conditions)]
@@ -46,6 +52,24 @@ def test_conditions_that_admit_more() -> None:
     ]
     (wider, *_) = inner.loosened(replace(CLAIM, conditions=conditions), {"four": conditions["four"]})
     assert wider.apply(replace(CLAIM, conditions=conditions)).conditions["four"] == (2 * n_clients >= 4)
+
+
+def test_each_summand_gets_the_wrong_sign() -> None:
+    noise = noise_std**2 / n_clients
+    formula = rounds * (1 + smoothness) - 1
+    mutants = list(inner.flips(replace(CLAIM, formulas={"share": formula})))
+    found = [mutant.apply(replace(CLAIM, formulas={"share": formula})) for mutant in mutants]
+    bounds = [claim.bound.rhs for claim in found if claim.bound and claim.bound != CLAIM.bound]
+    assert bounds == [noise - rounds, rounds - noise]
+    assert {claim.formulas["share"] for claim in found} - {formula} == {
+        formula + 2, formula - 2 * rounds * (1 + smoothness), rounds * (smoothness - 1) - 1,
+        rounds * (1 - smoothness) - 1,
+    }  # fmt: skip
+
+
+def test_a_larger_bound_is_no_falsification_of_a_sign() -> None:
+    partly = replace(CLAIM, bound=Bound("error", rounds * (2 - rate)), formulas={})
+    assert [mutant.name for mutant in inner.flips(partly)] == ["bound: -(2) in 2 - rate"]
 
 
 def test_each_summand_is_halved() -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from fltheory.errors import InputError
-from fltheory.verdicts import because, needs, recorded
+from fltheory.ledger import ledger
+from fltheory.verdicts import because, needs, reading, recorded
 
 EVIDENCE: dict[str, Any] = {"verdict": "exact", "method": "exact grid", "summary": "No violation."}
 ENTRY = {
@@ -105,5 +106,22 @@ def test_a_conditional_verdict_says_what_it_needs() -> None:
     entry = {"verdict": "conditional", "evidence": [found, units, found]}
     assert because(entry) == "A statement about coins. Needs: a coin decides; fixed units."
     assert needs(entry) == "a coin decides; fixed units"
-    assert because({"verdict": "proved", "evidence": [{**found, "verdict": "proved"}]}) == "A statement about coins."
     assert because({"verdict": "not checked", "reason": "Assumption", "evidence": []}) == "Assumption"
+
+
+def test_a_verdict_under_a_customary_reading_says_so() -> None:
+    proof = {"verdict": "proved", "summary": "By induction.", "hypothesis": "noise independent over clients"}
+    entry = {"verdict": "exact", "evidence": [{"verdict": "exact", "summary": "On a grid."}, proof]}
+    assert because(entry) == "On a grid. Read with: noise independent over clients."
+    assert (reading(entry), needs(entry)) == ("noise independent over clients", "")
+    wrong = {"verdict": "inconsistent", "evidence": [{"verdict": "inconsistent", "summary": "A slip."}, proof]}
+    assert because(wrong) == "A slip."
+
+
+def test_every_reading_is_said_to_be_customary_and_stands_at_an_assumption() -> None:
+    named = {id_: reading(entry) for id_, entry in recorded().items() if reading(entry)}
+    assert len(named) > 20
+    assert all(text.endswith("(customary; not printed)") for text in named.values())
+    for id_ in named:
+        assumed = [a.gap for a in ledger[id_].assumes]
+        assert any("is not printed. It is read into the assumption, as is customary" in gap for gap in assumed), id_

@@ -15,7 +15,7 @@ from analysis.checks.amplified.weighting import centred
 from analysis.checks.certificates import joined
 from analysis.checks.fast.family import Family
 from analysis.checks.points import drawn, held_at
-from analysis.checks.tools import rests_on
+from analysis.checks.tools import INDEPENDENT_NOISE, reading, rests_on
 from analysis.domains import Choice, Real, Several, Whole
 from analysis.evidence import Evidence, Tally, algebra
 from analysis.trials import Point, Sides, exact_value, right_side, root
@@ -195,12 +195,40 @@ def waves_with_all_clients(claim: Claim, point: Point) -> Sides:
     return Sides(sum(squares[1:]) / (one * point["rounds"]), right_side(claim.bound, constants), constants)
 
 
+@checks.trial(
+    fast.thm1_special,
+    space={
+        "steps": Whole(1, 20_000),
+        "push": Real("1/100", 10),
+        "step_share": Real("1/1000", 2, log=True),
+        "rounds": Whole(1, 10**9),
+    },
+)
+def at_rest_between_unlike_clients(claim: Claim, point: Point) -> Sides:
+    """f_1 = x^2/2 near 0, linear further out, f_2 = push x, both in every round without noise, from where they rest.
+
+    A round moves client 1 by (k - 1) x, k = (1 - eta)^K, and client 2 by -K eta push; where these cancel x stays.
+    """
+    assert claim.bound is not None
+    push, steps = point["push"], point["steps"]
+    one = push / push
+    lr = point["step_share"] * one / (10 * steps)  # s = 1/2
+    rest = -steps * lr * push / (1 - (1 - lr) ** steps)
+    slope = (rest + push) / 2  # F', zero at -push; client 1 is linear beyond |rest|
+    constants = _constants(point, one, lr, (2, 1, 2)) | {
+        "heterogeneity": (abs(rest) + push) / 2, "noise_std": 0, "initial_gap": slope**2,
+    }  # fmt: skip
+    return Sides(slope**2, right_side(claim.bound, constants), constants)
+
+
 POINTS = {"quick": 200, "default": 3_000, "deep": 60_000}
 # Where local steps of clients of unlike curvature come to rest: what remains is heterogeneity.
 AT_REST: dict[str, Any] = {
     "centres": (0.0, 0.0, 0.0, 2.0), "slopes": (0.0, 0.3), "steps": 6, "start": -0.0032, "step_share": 1.0,
     "rounds": 100,
 }  # fmt: skip
+# Many local steps, and rounds enough to forget the start.
+MANY_STEPS: dict[str, Any] = {"steps": 10_000, "push": 1.0, "step_share": 1.0, "rounds": 10**9}
 PARTS: tuple[dict[str, Any], ...] = ({}, {"variance": 0.0, "step_share": 0.9}, {"start": 0.0, "identical": True})
 
 
@@ -214,11 +242,13 @@ PARTS: tuple[dict[str, Any], ...] = ({}, {"variance": 0.0, "step_share": 0.9}, {
         mutate("bound", "without heterogeneity", lambda e: e.subs(sigma_G, 0)),
         without("drift"),
         without("noise"),
+        put("bound", fast.K, fast.K ** Rational(1, 2)),
     ],
 )
 @rests_on({"drift": fast.eta <= 1 / (8 * fast.L * fast.K), "noise": fast.eta <= fast.s / (5 * fast.L * fast.K)})
+@reading(INDEPENDENT_NOISE)
 def no_violation_where_nothing_is_lost(claim: Claim, depth: Depth) -> Evidence:
-    """Exact moments of quadratics with noise, and runs of nonconvex clients."""
+    """Exact moments of quadratics with noise, runs of nonconvex clients, and rests of up to 20,000 local steps."""
     points = [point for part in PARTS for point in drawn(quadratics_where_nothing_is_lost, POINTS[depth], **part)]
     summary = "No violation on quadratics"
     first = held_at(
@@ -229,4 +259,9 @@ def no_violation_where_nothing_is_lost(claim: Claim, depth: Depth) -> Evidence:
     waves = [*drawn(waves_with_all_clients, POINTS[depth]), AT_REST]
     summary = "No violation on nonconvex clients"
     second = held_at(waves_with_all_clients, claim, waves, "supported", "seeded search", summary, domain="waves")
-    return second if second.verdict == "refuted" else joined(first, second)
+    if second.verdict == "refuted":
+        return second
+    rests = [*drawn(at_rest_between_unlike_clients, POINTS[depth]), MANY_STEPS]
+    summary = "No violation where unlike clients rest"
+    third = held_at(at_rest_between_unlike_clients, claim, rests, "supported", "seeded search", summary, domain="rests")
+    return third if third.verdict == "refuted" else joined(joined(first, second), third)

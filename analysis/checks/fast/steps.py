@@ -165,14 +165,21 @@ def maximum_and_mean(claim: Claim, depth: Depth) -> Evidence:
             "squared norms of its gradient": (4, 0), "conditions of the statement": "none", "left": value,
             "right": mean,
         }  # fmt: skip
-        summary = "(24) needs lower bounds of sums, so minima or averages: -mean = -2 > -4 = -max for the values 4, 0."
+        summary = "(24) needs lower bounds of sums, so minima or averages: "
+        summary += f"-mean = {-mean} > {-value} = -max for the values 4, 0."
         return Evidence("refuted", "exact witness", summary, cases=1, largest=float(value / mean), witness=witness)
     return Evidence("not checked", "exact witness", "The values 4 and 0 do not contradict this statement.")
 
 
 def _threshold(expression: Any) -> Any:
-    """The q at which an expression that is linear in q is 0."""
-    return sympy.cancel(sympy.solve(expression, q)[0])
+    """The q at which an expression that is linear in q is 0; no number (nan) for any other."""
+    at_zero, slope = expression.subs(q, 0), sympy.cancel(sympy.diff(expression, q))
+    return sympy.nan if slope == 0 or slope.has(q) else sympy.cancel(-at_zero / slope)
+
+
+def _of(norm: Any, expression: Any) -> Any:
+    """The term of a norm in a sum that is linear in it."""
+    return sympy.expand(expression).coeff(norm) * norm
 
 
 @checks(
@@ -181,6 +188,10 @@ def _threshold(expression: Any) -> Any:
         mutate("line", "shares in place of 1/R", lambda e: -2 / K**2 * q * G1 + 4 * L * eta / K * q * G3
                - (2 / K**2 - 4 * L * eta / K) * (1 - q) * G2 + 4 * (1 - q) * sigma_G**2),
         times("threshold", 2),
+        put("line", q, 2 - q),
+        put("line", sigma_G**2, 1),
+        put("line", q, q**2),
+        times("line", "13/10"),
     ],
 )  # fmt: skip
 def line_and_threshold(claim: Claim, depth: Depth) -> Evidence:
@@ -188,12 +199,20 @@ def line_and_threshold(claim: Claim, depth: Depth) -> Evidence:
     line, threshold = claim.formulas["line"], claim.formulas["threshold"]
     shares = -q * G1 + 2 * h * q * G3 - (1 - q) * (1 - 2 * h) * G2 + 2 * K**2 * (1 - q) * sigma_G**2
     ones = {G1: 1, G2: 1, G3: 1, K: 1, L: 1, sigma_G: 1, eta: Rational(1, 10), R: 100}
-    steps = [identity("with shares q and 1 - q the threshold is the printed one", _threshold(shares) - threshold)]
+    means = identity("with shares q and 1 - q the threshold is the printed one", _threshold(shares) - threshold)
     values = {"line as printed": _threshold(line.subs(ones)), "printed threshold": threshold.subs(ones)}
     if len(set(values.values())) == 1:
-        return chain(steps, "The line gives the printed threshold.")
-    summary = "Slip: factors 1/R where the shares of the rounds are meant; threshold .497 as printed, .6 as meant."
-    return _slip(chain(steps, ""), summary, values)
+        return chain([means], "The line gives the printed threshold.")
+    bare = line.subs(R, 1)
+    with_shares = bare - (1 - q) * (_of(G1, bare) + _of(G3, bare)) - q * _of(G2, bare)
+    mended = identity("the line with q or 1 - q for 1/R is what is meant", with_shares * K**2 - 2 * shares)
+    proof = chain([means, mended], "")
+    if proof.verdict != "proved":
+        return proof
+    printed, meant = (f"{float(value):.3g}".removeprefix("0") for value in values.values())
+    summary = "Slip: factors 1/R where the shares of the rounds are meant; "
+    summary += f"threshold {printed} as printed, {meant} as meant."
+    return _slip(proof, summary, values)
 
 
 @checks(fast.thm1_g, mutants=[times("quotient", 2), plus("derived", 1), put("derived", sigma_G, 2 * sigma_G)])

@@ -9,7 +9,7 @@ import sympy
 from sympy import sqrt
 
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without
-from analysis.checks.certificates import Fact, at_most, identity, proved
+from analysis.checks.certificates import Fact, at_most, chain, identity, proved
 from analysis.checks.fedamd import runs
 from analysis.checks.fedamd.alike import Period, counted, held_at_corners, with_chance
 from analysis.checks.fedamd.displacement import rhs
@@ -124,6 +124,7 @@ def with_every_letter_small_and_large(claim: Claim, depth: Depth) -> Evidence:
 
 @checks(fedamd.thm48, mutants=[NO_GAP, NO_NOISE, *DROPPED, without("product of steps")])
 @rests_on(limited(2))
+@reading(INDEPENDENT)
 def search_over_runs(claim: Claim, depth: Depth) -> Evidence:
     """A search over problems, probabilities, steps and noise."""
     return unbroken(runs_on_quadratics, claim, depth, "Quadratics of up to 3 clients.")
@@ -131,6 +132,7 @@ def search_over_runs(claim: Claim, depth: Depth) -> Evidence:
 
 @checks(fedamd.thm48_proof, mutants=[NO_GAP, NO_NOISE, *DROPPED, without("product of steps")])
 @rests_on(limited(2 * sqrt(2)))
+@reading(INDEPENDENT)
 def at_the_step_of_the_proof(claim: Claim, depth: Depth) -> Evidence:
     """Declared points at the step that the proof's own terms need."""
     return held_at(
@@ -255,6 +257,13 @@ def dropped_coefficient(claim: Claim, point: Point) -> Sides:
 )
 def coefficient_of_the_move(claim: Claim, depth: Depth) -> Evidence:
     """M = A = 1, p = 1/2: a = sqrt(2)."""
+    assert claim.bound is not None
+    a = sympy.Symbol("a", positive=True)
+    step = claim.formulas["step"].subs(spread, a)
+    rest = claim.bound.rhs.subs(fedamd.eta_l, step / (fedamd.eta_s * K)) - L / 2 - 4 * step * (a * L) ** 2
+    sign = identity("the coefficient at the step is L a (1 - 2a)/(1 + 2a)", rest - L * a * (1 - 2 * a) / (1 + 2 * a))
+    if not sign.holds:
+        return chain([sign], "")
     point = {"n_clients": 1, "cohort_size": 1, "anchor_probability": F(1, 2)}
     return witnessed(
         dropped_coefficient, claim, point,

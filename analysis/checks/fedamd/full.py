@@ -12,7 +12,7 @@ from analysis.checks.certificates import Fact, at_most, identity, limit_of, prov
 from analysis.checks.fedamd.cycles import Cycles
 from analysis.checks.fedamd.displacement import displacement, local_limits, rhs, upper
 from analysis.checks.fedamd.miners import Miner, averaged
-from analysis.checks.fedamd.searching import INDEPENDENT, met, met_at, noise_of
+from analysis.checks.fedamd.searching import INDEPENDENT, met, met_at, noise_of, require_bounded_below
 from analysis.checks.points import held_at, witnessed
 from analysis.checks.tools import reading, rests_on
 from analysis.domains import Choice, Domain, Real, Several, Whole
@@ -46,6 +46,7 @@ def run_of(point: Point) -> tuple[Cycles, dict[str, Any], dict[str, Any]]:
     n, smoothness = len(curvatures), max(map(abs, curvatures))
     if smoothness == 0:
         raise InputError("curvatures", curvatures, "not all zero")
+    require_bounded_below(point["curvatures"])
     noise = noise_of(point)
     local_lr = point["local"] / (steps * smoothness)
     product = point["product"] / (steps * smoothness * period)

@@ -118,6 +118,7 @@ def with_every_letter_small_and_large(claim: Claim, depth: Depth) -> Evidence:
 
 @checks(fedamd.thm46, mutants=[NO_GAP, *(without(name) for name in ASKED)])
 @rests_on(ASKED)
+@reading(INDEPENDENT)
 def search_over_cycles(claim: Claim, depth: Depth) -> Evidence:
     """A search over problems, periods, steps and noise."""
     return unbroken(cycles_on_quadratics, claim, depth, "Quadratics of up to 3 clients.")
@@ -167,14 +168,19 @@ def for_a_short_period(claim: Claim, depth: Depth) -> Evidence:
 def geometric_sum(claim: Claim, depth: Depth) -> Evidence:
     """The printed limit against the sum itself, three terms at M = 4, A = 2."""
     printed, limit = claim.formulas["printed limit"], claim.formulas["limit"]
+    ratio = 1 - A / M
+    series = identity("the sum of r^k is r more than r times it", limit - ratio * limit - ratio)
+    if not series.holds:
+        return chain([series], "")
     if sympy.simplify(printed - limit) == 0:
         return Evidence("proved", "algebra", "The limit is the sum.", cases=1)
     at = {M: 4, A: 2}
     terms = sum(Rational(1, 2) ** k for k in (1, 2, 3))
     where = {"M": 4, "A": 2, "three terms": terms, "printed limit": printed.subs(at), "sum": limit.subs(at)}
     return Evidence(
-        "inconsistent", "algebra", "The limit is M/A (1 - A/M), twice the printed one.", cases=1, witness=where
-    )
+        "inconsistent", "algebra", f"The limit is M/A (1 - A/M), {sympy.simplify(limit / printed)} times the printed "
+        "one.", cases=1, witness=where,
+    )  # fmt: skip
 
 
 @checks(fedamd.eq110, mutants=[put("printed coefficient", tau**2, 2 * tau**2)])
@@ -184,12 +190,20 @@ def coefficient_of_the_move(claim: Claim, depth: Depth) -> Evidence:
     derived = sympy.simplify(f["from (99) and (108)"])
     if sympy.simplify(derived - f["printed coefficient"]) == 0:
         return Evidence("proved", "algebra", "The coefficients agree.", cases=1)
-    fedamd_step = 1 / (fedamd.L * (1 + 2 * M * tau / A) * K * fedamd.eta_s)
-    kept = sympy.simplify(derived.subs(fedamd.eta_l, fedamd_step) - f["at the step"])
-    positive = kept == 0
-    summary = "(110) loses a factor 2 of (99)" + (
-        "; the coefficient is positive at the step all the same." if positive else "."
+    step = 1 / (fedamd.L * (1 + 2 * M * tau / A) * K * fedamd.eta_s)
+    of_periods = [sympy.expand(f[name]).coeff(tau, 2) for name in ("from (99) and (108)", "printed coefficient")]
+    proof = chain(
+        [
+            identity("the rest agrees", (derived - f["printed coefficient"]).subs(tau, 0)),
+            identity("the coefficient at the step", derived.subs(fedamd.eta_l, step) - f["at the step"]),
+            nonnegative("which is positive", f["at the step"]),
+        ],
+        "",
     )
+    if proof.verdict != "proved":
+        return proof
+    factor = sympy.simplify(of_periods[0] / of_periods[1])
+    summary = f"(110) loses a factor {factor} of (99); the coefficient is positive at the step all the same."
     where = {"printed": f["printed coefficient"], "from (99) and (108)": derived}
     return Evidence("inconsistent", "algebra", summary, cases=2, witness=where)
 
@@ -199,6 +213,7 @@ def coefficient_of_the_move(claim: Claim, depth: Depth) -> Evidence:
     mutants=[
         plus("best period", 1),
         plus("real optimum", 1),
+        mutate("real optimum", "the other root", lambda e: 2 - e),
         put("rounds", fedamd.participation_ratio, fedamd.participation_ratio / 10),
     ],
 )
@@ -212,6 +227,7 @@ def fewest_rounds(claim: Claim, depth: Depth) -> Evidence:
         identity(
             "the slope vanishes at the real optimum", sympy.simplify(slope.subs(t, claim.formulas["real optimum"]))
         ),
+        Fact("and it is above 1", bool((claim.formulas["real optimum"] - 1).is_positive)),
         nonnegative("convex for tau > 1", sympy.diff(rounds, t, 2), {t: above}),
         nonnegative("f(best) <= f(best + 1)", rounds.subs(t, best + 1) - rounds.subs(t, best), {r: ratio}),
         Fact("the best period is the least that is allowed", best == 2),

@@ -6,16 +6,19 @@ import itertools
 from fractions import Fraction as F
 from typing import Any
 
-from analysis.checks import CheckBook, Depth, mutate, plus, put, times
-from analysis.checks.certificates import more_than, nonnegative
+import sympy
+
+from analysis.checks import CheckBook, Depth, Mutant, mutate, plus, put, times
+from analysis.checks.certificates import chain, identity, limit_of
 from analysis.checks.fedamd.searching import met
 from analysis.checks.points import witnessed
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence, Tally
+from analysis.letters import in_text
 from analysis.trials import Point, Sides
 from fltheory.ledger import Claim
 from fltheory.papers import fedamd
-from fltheory.papers.fedamd import K, position, steps_done
+from fltheory.papers.fedamd import A, K, L, L_sigma, M, b_small, eta_l, position, steps_done
 
 checks = CheckBook()
 
@@ -151,20 +154,48 @@ def equal_steps(claim: Claim, depth: Depth) -> Evidence:
     )
 
 
-def _left_by_the_step(claim: Claim) -> Evidence:
-    """Whether the largest coefficient stays within 1/2 for all whole numbers."""
-    at_one = {K: 1, fedamd.n_miners: 1}
+# ---- simplified coefficients ---------------------------------------------------------------------------------
+
+# The coefficient of |grad F|^2 over (eta_l K)^2 as it is printed, the statement whose step it is simplified with, and
+# what it falls with.
+SIMPLIFIED: dict[str, tuple[Any, Claim, Any]] = {
+    fedamd.eq68.id: (12 * eta_l**2 * (L_sigma**2 / (M * b_small) + K**2 * L**2), fedamd.thm44, K * M),
+    fedamd.eq93.id: (12 * eta_l**2 * (L_sigma**2 / (A * b_small) + K**2 * L**2), fedamd.thm46, K * A),
+    fedamd.eq154.id: (6 * eta_l**2 * (2 * L_sigma**2 / b_small + K**2 * L**2), fedamd.lemE3, K),
+}
+
+
+def _at_the_largest_step(coefficient: Any, stated: Claim) -> Any:
+    """The coefficient where both of a statement's conditions on the local step are equalities."""
+    step = limit_of(stated, "local step", eta_l * K * L)
+    noise = limit_of(stated, "local step and noise", K * L_sigma**2 * eta_l**2 / b_small)
+    return coefficient.subs(L_sigma, sympy.sqrt(noise * b_small / K) / eta_l).subs(eta_l, step / (K * L))
+
+
+def _doubled(claim: Claim) -> list[Mutant]:
+    """Each of the two parts of the coefficient twice."""
+    return [plus("largest", term) for term in claim.formulas["largest"].args]
+
+
+@checks(fedamd.eq68, mutants=[times("largest", F(1, 4)), plus("allowed", 2), *_doubled(fedamd.eq68)])
+@checks(fedamd.eq93, mutants=[times("largest", F(1, 4)), plus("allowed", 2), *_doubled(fedamd.eq93)])
+@checks(fedamd.eq154, mutants=[times("largest", F(1, 4)), plus("allowed", 2), *_doubled(fedamd.eq154)])
+def coefficient_of_the_gradient(claim: Claim, depth: Depth) -> Evidence:
+    """The printed coefficient at the largest local step, and for which whole numbers it is as small as allowed."""
+    coefficient, stated, count = SIMPLIFIED[claim.id]
     largest, allowed = claim.formulas["largest"], claim.formulas["allowed"]
-    more = {K: more_than(1), fedamd.n_miners: more_than(1)}
-    if nonnegative("", allowed - largest, more).holds:
-        return Evidence("proved", "algebra", "The coefficient is within 1/2.", cases=1)
-    where = {"K": 1, "clients": 1, "coefficient": largest.subs(at_one), "allowed": allowed}
-    return Evidence("inconsistent", "algebra", claim.gap, cases=1, witness=where)
-
-
-for _equation in (fedamd.eq68, fedamd.eq93, fedamd.eq154):
-
-    @checks(_equation, mutants=[times("largest", F(1, 4)), plus("allowed", 2)])
-    def coefficient_of_the_gradient(claim: Claim, depth: Depth) -> Evidence:
-        """The printed coefficient at the largest local step."""
-        return _left_by_the_step(claim)
+    inserted = identity("the coefficient at the largest step", _at_the_largest_step(coefficient, stated) - largest)
+    if not inserted.holds:
+        return chain([inserted], "")
+    rest = largest.subs(K, sympy.oo)
+    least = sympy.cancel((largest - rest) * count) / (allowed - rest) if rest < allowed else sympy.oo
+    if least <= 1:
+        return Evidence("proved", "algebra", f"The coefficient is at most {allowed}.", cases=1)
+    form = in_text(claim)
+    known = f"above {allowed} whatever {form(count)} is"
+    if least < sympy.oo:
+        known = f"at most {allowed} exactly where {form(count)} >= {sympy.ceiling(least)}"
+    ones = dict.fromkeys(sorted(largest.free_symbols, key=str), 1)
+    witness = {**{symbol.name: 1 for symbol in ones}, "coefficient": largest.subs(ones), "allowed": allowed}
+    summary = f"At the largest local step the coefficient is {form(largest)}, {known}."
+    return Evidence("inconsistent", "algebra", summary, cases=1, witness=witness)

@@ -8,7 +8,7 @@ from typing import Any
 
 from analysis.checks import Depth
 from analysis.checks.fedamd.moments import Quadratics, accumulating, after
-from analysis.checks.fedamd.searching import met_at, noise_of
+from analysis.checks.fedamd.searching import met_at, noise_of, require_bounded_below
 from analysis.domains import Choice, Domain, Real, Several, Whole
 from analysis.trials import Point
 from fltheory.errors import InputError
@@ -36,6 +36,7 @@ class Run:
         n, smoothness = len(curvatures), max(map(abs, curvatures))
         if smoothness == 0 or size > n:
             raise InputError("curvatures", curvatures, "not all zero, and at least as many as clients take part")
+        require_bounded_below(curvatures)
         noise = noise_of(point)
         one, steps = point["move"] * 0 + 1, point["local_steps"]
         local_lr = point["local"] / (steps * smoothness)

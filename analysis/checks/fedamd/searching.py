@@ -8,10 +8,11 @@ from typing import Any
 from analysis.checks.points import facts_of, not_broken
 from analysis.evidence import Evidence
 from analysis.trials import Point, Trial, judge
+from fltheory.errors import InputError
 from fltheory.ledger import Claim
 
 # what the averages over clients use, besides Assumption 4.2 as it is printed
-INDEPENDENT = "noise independent over clients and samples"
+INDEPENDENT = "noise independent over clients and samples (customary; not printed)"
 POINTS = {"quick": 300, "default": 1000, "deep": 30_000}
 
 
@@ -60,6 +61,13 @@ def met_at(point: Point, constants: Mapping[str, Any], scale: Any = 1) -> dict[s
     """The same at a point with `curvatures` and one of the two kinds of noise."""
     size = {"noise" if point["noise"] == "anchors" else "sampled": point["noise_size"]}
     return met(constants, [scale * h for h in point["curvatures"]], **size)
+
+
+def require_bounded_below(curvatures: Sequence[Any]) -> None:
+    """Raise InputError for clients of these curvatures whose mean, that of the objective, is below 0."""
+    mean = sum(curvatures) / len(curvatures)
+    if mean < 0:
+        raise InputError("mean of coordinate curvatures", mean, ">= 0, so that the objective is bounded below")
 
 
 def noise_of(point: Point) -> dict[str, Any]:

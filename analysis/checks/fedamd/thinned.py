@@ -112,6 +112,7 @@ def with_every_letter_small_and_large(claim: Claim, depth: Depth) -> Evidence:
 
 @checks(fedamd.cor49, mutants=[NO_GAP, *DROPPED])
 @rests_on(ASKED)
+@reading(INDEPENDENT)
 def search_with_few_anchors(claim: Claim, depth: Depth) -> Evidence:
     """A search over cohorts, c, problems, steps and noise."""
     return unbroken(runs_with_few_anchors, claim, depth, "Quadratics of up to 3 clients.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction as F
 from itertools import product
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import sympy
 from sympy import Interval, Rational, Symbol, oo
 
-from analysis.checks import CheckBook, Depth, mutate, plus, put, times
+from analysis.checks import CheckBook, Depth, Mutant, mutate, plus, put, times
 from analysis.checks.tools import at, rational_sample
 from analysis.evidence import Evidence, Tally, algebra
 from fltheory.distributions.symbolic import Step
@@ -67,25 +68,44 @@ def second_block(claim: Claim, depth: Depth) -> Evidence:
     return block(claim, t2, e2, "client 2")
 
 
+KEPT = 1 - 2 * lr  # of the distance from the client's mean, in a step
+PERIOD = KEPT**t2 * (KEPT**t1 * (x - e1) + e1 - e2) + e2
+
+
+def _keeping(kept: Any) -> Mutant:
+    """Every formula with another factor of a step."""
+
+    def apply(claim: Claim) -> Claim:
+        return replace(claim, formulas={name: f.xreplace({KEPT: kept}) for name, f in claim.formulas.items()})
+
+    return Mutant(f"a step keeps {kept}", apply)
+
+
 @checks(
     paper.thm1_rec,
-    mutants=[put("next", t2, t2 + 1), plus("next", 1), put("after k", periods, periods + 1), times("after k", 2)],
-)
+    mutants=[
+        put("next", t2, t2 + 1), plus("next", 1), put("after k", periods, periods + 1), times("after k", 2),
+        _keeping(2 - 2 * lr),
+    ],
+)  # fmt: skip
 def recursion(claim: Claim, depth: Depth) -> Evidence:
-    """(1) put into (2) gives the recursion; the closed form starts at x^0 and follows it."""
-    inner = paper.eq1.formulas["iterate"]
+    """Two blocks of steps give the recursion; the closed form starts at x^0 and follows it."""
     after, following = claim.formulas["after k"], claim.formulas["next"]
+    alone = following.subs(t2, 0)
     steps = [
-        Step("(1) in (2)", paper.eq2.formulas["iterate"].subs(x, inner) - following),
+        Step("no iterations leave x", alone.subs(t1, 0) - x),
+        Step("before client 2, one more iteration of client 1 is one more step",
+             alone.subs(t1, t1 + 1) - alone + 2 * lr * (alone - e1)),
+        Step("one more iteration of client 2 is one more step",
+             following.subs(t2, t2 + 1) - following + 2 * lr * (following - e2)),
         Step("k = 0", after.subs(periods, 0) - start),
         Step("k -> k + 1", after.subs(periods, periods + 1) - following.subs(x, after)),
-    ]
-    return algebra(steps, "proved", "By substitution, and by induction on k.", sample=rational_sample)
+    ]  # fmt: skip
+    return algebra(steps, "proved", "By induction on both blocks, and on k.", sample=rational_sample)
 
 
 def _fixed_point(claim: Claim) -> Evidence:
-    following = paper.thm1_rec.formulas["next"]
-    steps = [Step("X is the fixed point of a period", following.subs(x, claim.formulas["X"]) - claim.formulas["X"])]
+    steps = [Step("X is the fixed point of a period", PERIOD.subs(x, claim.formulas["X"]) - claim.formulas["X"])]
     return algebra(steps, "proved", "", sample=rational_sample)
 
 
@@ -223,9 +243,8 @@ def distance_from_the_minimum(claim: Claim, depth: Depth) -> Evidence:
 @checks(paper.thm1_rate, mutants=[put("factor", t1, t1 + 1), put("factor", lr, 2 * lr), times("factor", 2)])
 def rate_of_a_period(claim: Claim, depth: Depth) -> Evidence:
     """The recursion is affine with this slope, and X is its fixed point."""
-    following = paper.thm1_rec.formulas["next"]
     steps = [
-        Step("next - X = factor (x - X)", following - paper.X - claim.formulas["factor"] * (x - paper.X)),
+        Step("next - X = factor (x - X)", PERIOD - paper.X - claim.formulas["factor"] * (x - paper.X)),
     ]
     return algebra(steps, "proved", "The period map is affine with this slope.", sample=rational_sample)
 

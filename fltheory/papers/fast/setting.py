@@ -83,11 +83,13 @@ ass1 = paper.assumption(
 )  # fmt: skip
 ass2 = paper.assumption(
     "ass2", "Unbiased stochastic gradients with variance at most sigma^2", where="Assumption 2",
-    words="Stochastic gradients are unbiased with variance at most sigma^2. Every use needs noise that is independent "
-    "over clients and a martingale difference along local steps.",
+    words="Stochastic gradients are unbiased with variance at most sigma^2; their noise is independent over clients "
+    "and fresh in every local step.",
     latex=r"\mathbb{E}[\mathbf{g}_i(\mathbf{x})] = \nabla F_i(\mathbf{x}), \quad "
     r"\mathbb{E}\|\mathbf{g}_i(\mathbf{x}) - \nabla F_i(\mathbf{x})\|^2 \le \sigma^2",
     mentions=(sigma,),
+    gap="Independence over clients is not printed. It is read into the assumption, as is customary, because the "
+    "factor s before sigma^2 rests on it.",
     asks=bounded_noise,
 )  # fmt: skip
 ass3 = paper.assumption(

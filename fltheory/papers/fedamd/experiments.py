@@ -106,7 +106,7 @@ ERR21 = paper.claim(
     words="BVR-L-SGD needs O(1/eps) rounds under nM <= 1/eps and K >= sqrt(n/M), as its row of Table 1 says.",
     formulas={"row": 1 / (_m * _k * _eps ** Rational(3, 2)), "promised": 1 / _eps},
     uses=("fedamd.tab1",),
-    gap="The condition fits _a rate for finite sums; in the row of Table 1 the first term is within 1/eps where "
+    gap="The condition fits a rate for finite sums; in the row of Table 1 the first term is within 1/eps where "
     "MK >= eps^(-1/2).",
 )  # fmt: skip
 

@@ -107,13 +107,14 @@ A41 = paper.assumption(
 )  # fmt: skip
 A42 = paper.assumption(
     "A42", "Minibatch noise at most sigma^2 over batch size", where="Assumption 4.2",
-    words="A gradient on |B| samples has mean squared error at most sigma^2 / |B|, at every point and client.",
+    words="A gradient on |B| samples has mean squared error at most sigma^2 / |B|, at every point and client; the "
+    "noise is independent over clients and samples.",
     latex=r"\mathbb{E}\|\nabla f_m(\mathbf{x}, \mathcal{B}) - \nabla F_m(\mathbf{x})\|^2 \le "
     r"\frac{\sigma^2}{|\mathcal{B}|}",
     mentions=(sigma,),
     asks=bounded_noise,
-    gap="The noise terms sigma^2/(Mb) of the theorems use, without saying so, that the noise is independent over "
-    "clients and samples, as it is where every client draws its own samples.",
+    gap="That it is independent over clients and samples is not printed. It is read into the assumption, as is "
+    "customary, because the noise terms sigma^2/(Mb) rest on it; it is so where every client draws its own samples.",
 )  # fmt: skip
 A43 = paper.assumption(
     "A43", "Average smoothness of the noise, L_sigma", where="Assumption 4.3",

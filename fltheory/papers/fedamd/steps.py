@@ -9,9 +9,11 @@ from fltheory.papers.fedamd.setting import (
     A41,
     A42,
     A43,
+    A,
     K,
     L,
     L_sigma,
+    M,
     b_small,
     cache_error,
     eta_l,
@@ -186,29 +188,23 @@ eq55 = paper.claim(
     gap="|x_k - x_0|^2 is at most k times the sum of squared steps; the factor k is missing.",
 )  # fmt: skip
 
-n_miners = quantity("n_miners", ONE, "whole number >= 1", "miners that are averaged")
 
-
-def _simplified(name, title, where, share, gap):
+def _simplified(name, title, where, share):
     return paper.claim(
         name, title, kind="equation", where=where,
-        words="The coefficient of |grad F|^2 that is left by the local step is at most 1/2.",
+        words="The coefficient of |grad F|^2, which is largest at the largest local step, is at most 1/2 there.",
         formulas={"largest": share, "allowed": Rational(1, 2)},
-        gap=gap,
     )  # fmt: skip
 
 
 eq68 = _simplified(
     "eq68", "(67) to (68)", "(67), (68), with the local step of Theorem 4.4",
-    12 / (12 * K * n_miners) + Rational(12, 72),
-    "At the largest local step the coefficient is 1/(KM) + 1/6, at most 1/2 for KM >= 3.",
+    12 / (12 * K * M) + Rational(12, 72),
 )  # fmt: skip
 eq93 = _simplified(
     "eq93", "(92) to (93)", "(92), (93), with the local step of Theorem 4.6",
-    12 / (48 * K * n_miners) + Rational(12, 24),
-    "At the largest local step the coefficient is 1/2 + 1/(4AK).",
+    12 / (48 * K * A) + Rational(12, 24),
 )  # fmt: skip
 eq154 = _simplified(
     "eq154", "(154) to (132)", "(154), (132), with the local step of Lemma E.3", 12 / (12 * K) + Rational(6, 24),
-    "At the largest local step of Lemma E.3 the coefficient is 1/K + 1/4, at most 1/2 for K >= 4.",
 )  # fmt: skip

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction as F
 
+import numpy as np
 import pytest
 
-from analysis.checks import all_checks, without
-from analysis.checks.fedamd import full, order
+from analysis.checks import all_checks, all_trials, without
+from analysis.checks.fedamd import full, order, searching
 from analysis.evidence import Evidence
+from fltheory.errors import InputError
 from fltheory.ledger import ledger
 
 
@@ -44,7 +47,7 @@ def test_figures_are_read_to_the_digits_that_are_printed(name, check, verdict, n
 )
 def test_noise_over_clients_is_named(name, check):
     evidence = found(name, check)
-    assert (evidence.verdict, evidence.hypothesis) == ("proved", "noise independent over clients and samples")
+    assert (evidence.verdict, evidence.hypothesis) == ("proved", searching.INDEPENDENT)
     assert "independent over clients" in ledger["fedamd.A42"].gap
 
 
@@ -65,6 +68,21 @@ def test_constants_of_the_order_fit_every_period_of_the_grid():
     """At default depth tau = 3000 asks for the constant 4504.5, which was out of the trial's space."""
     largest = F(3, 2) * (max(point["anchor_period"] for point in full.grid("default")) + 3)
     assert order.cycles_against_a_constant.space["order_constant"].contains(largest)
+
+
+@pytest.mark.parametrize("name", ["fedamd.thm44", "fedamd.thm48"])
+def test_an_objective_that_falls_without_end_is_named(name):
+    """The initial gap would be -1/4, which is no fault of the gap but of the curvature."""
+    trial = all_trials()[name][0]
+    point = {coordinate: domain.draw(np.random.default_rng(0)) for coordinate, domain in trial.space.items()}
+    curvatures = {"curvatures": (F(-1, 2),), **({"cohort_size": 1} if "cohort_size" in point else {})}
+    with pytest.raises(InputError, match="mean of coordinate curvatures must be >= 0, so that the objective is bound"):
+        trial.evaluate(ledger[name], point | curvatures)
+
+
+def test_no_words_have_a_stray_underscore():
+    texts = [(id_, text) for id_, claim in ledger.items() for text in (claim.title, claim.words, claim.gap)]
+    assert not [id_ for id_, text in texts if re.search(r"(^|\s)_[a-z]", text)]
 
 
 @pytest.mark.parametrize("name", ["fedamd.thm411", "fedamd.thm411.improved"])
