@@ -66,8 +66,9 @@ class Table:
         """A heading, and a table for each section."""
         blocks = [f"## {self.title}", f"Published: {self.source}"]
         for section in self.sections:
-            head, *rows = ("| " + " | ".join(row) + " |" for row in self.grid(section))
-            rule = "|---" + "|---:" * (head.count("|") - 2) + "|"
+            grid = self.grid(section)
+            head, *rows = ("| " + " | ".join(map(_plain, row)) + " |" for row in grid)
+            rule = "|---" + "|---:" * (len(grid[0]) - 1) + "|"
             blocks += [f"### {section.title}", section.measured, "\n".join([head, rule, *rows])]
         return "\n\n".join([*blocks, *self.notes]) + "\n"
 
@@ -101,6 +102,15 @@ def printed(mean: str, sd: str = "") -> Number:
     """A number as it stands in a paper, with its decimals."""
     decimals, sd_decimals = (len(number.partition(".")[2]) for number in (mean, sd))
     return Number(float(mean), float(sd) if sd else None, None, decimals, sd_decimals)
+
+
+def _plain(text: str) -> str:
+    """Text whose stars and bars Markdown shows as they are.
+
+    >>> print(_plain("1/(M*K*eps) | 2"))
+    1/(M\\*K\\*eps) \\| 2
+    """
+    return text.replace("*", r"\*").replace("|", r"\|")
 
 
 def _texts(cell: Cell) -> tuple[str, str]:

@@ -37,6 +37,13 @@ def test_orders_stand_beside_recorded_verdicts() -> None:
     }  # fmt: skip
 
 
+def test_orders_are_plain_text_in_markdown() -> None:
+    """Stars would set letters in italics."""
+    text = tables["tab1"].make(NOTHING).to_markdown()
+    assert r"| 1/(M\*K\*eps^2) + 1/eps |" in text
+    assert text.count("*") == text.count(r"\*") > 20
+
+
 def test_every_published_cost_is_shown_and_nothing_is_measured_without_runs() -> None:
     rows = lines(tables["tab2"].make(NOTHING))
     shown = {(r["section"], r["row"], r["column"]): float(r["published"]) for r in rows}
