@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from analysis.report.claims import counted, listed
 from analysis.report.facts import Facts
-from analysis.report.html import Html, element, join, page, scrolled, section, table
+from analysis.report.html import Html, element, items, join, page, scrolled, section, table
 from analysis.report.mathematics import inline
+from analysis.report.pseudocode import RECIPES
 from fltheory.ledger import Paper
 from fltheory.symbols import QUANTITIES
 
 ROOT = "../"
 
 
-def paper_page(facts: Facts, paper: Paper, graph: str | None) -> str:
-    """Edition, verdicts, the picture of what rests on what (a path from the root of the site), claims, letters."""
-    picture = element(
-        "a",
-        element("img", src=f"{ROOT}{graph}", alt="Which claims rest on which; the list below has the same links."),
-        href=f"{ROOT}{graph}",
-    )
+def paper_page(facts: Facts, paper: Paper, graph: str | None, exhibits: Iterable[str] = ()) -> str:
+    """Edition, verdicts, what rests on what, algorithms, exhibits, claims, letters.
+
+    graph      path of the picture of what rests on what, from the root of the site
+    exhibits   names of figures and tables
+    """
+    own = [name for name, recipe in RECIPES.items() if any(c.partition(".")[0] == paper.name for c in recipe.claims)]
+    shown = any(name.partition(".")[0] == paper.name for name in exhibits)
     return page(
         paper.title,
         element(
@@ -27,11 +31,24 @@ def paper_page(facts: Facts, paper: Paper, graph: str | None) -> str:
             element("a", "How to contest a verdict.", href=f"{ROOT}contest.html"),
         ),
         counted(facts, paper.claims.values(), ROOT, paper=paper.name),
-        section("What rests on what", scrolled(picture, "graph") if graph else ""),
+        section("Algorithms", items(element("a", n, href=f"{ROOT}algorithms/{n}.html") for n in own) if own else ""),
+        section(
+            "Figures and tables",
+            element("p", element("a", "Those of this paper.", href=f"{ROOT}exhibits.html#{paper.name}"))
+            if shown
+            else "",
+        ),
+        section("What rests on what", _picture(ROOT + graph) if graph else ""),
         section("Claims", listed(facts, paper.claims.values(), ROOT)),
         section("Letters", _letters(paper)),
         at=f"papers/{paper.name}.html",
     )
+
+
+def _picture(path: str) -> Html:
+    """The graph, which leads to itself in full size."""
+    about = "Which claims rest on which; each claim's page lists the same."
+    return scrolled(element("a", element("img", src=path, alt=about), href=path), "graph")
 
 
 def _letters(paper: Paper) -> Html:

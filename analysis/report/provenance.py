@@ -15,8 +15,8 @@ from analysis.report.facts import Facts
 from analysis.report.html import element, items, join, page, section, table
 from sims.store import Run
 
+MARK = "fltheory-report.json"  # the file that tells a report from any other folder
 PACKAGES = ("fltheory", "numpy", "scipy", "sympy", "matplotlib", "latex2mathml")
-"""What the pages are made with; the checks use numpy, scipy and sympy."""
 
 
 def provenance(facts: Facts, runs: Sequence[Run]) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def provenance_page(facts: Facts, runs: Sequence[Run]) -> str:
             "p",
             "The pages show recorded verdicts; nothing was checked anew for them. Each claim's page has the hash of "
             "its statement and of its checks. The same in ",
-            element("a", "JSON", href="provenance.json"),
+            element("a", "JSON", href=MARK),
             ".",
         ),
         section("Made with", table(("What", "Version"), versions)),

@@ -19,12 +19,10 @@ from analysis.report.facts import Facts, gather
 from analysis.report.home import contest_page, home_page
 from analysis.report.mathematics import require_converter
 from analysis.report.paper import paper_page
-from analysis.report.provenance import as_json, provenance_page
+from analysis.report.provenance import MARK, as_json, provenance_page
 from fltheory.errors import InputError
 from fltheory.ledger import ledger
 from sims.algorithms import algorithms
-
-MARK = "provenance.json"  # what tells a report from any other folder
 
 
 def write(out: Path, scale: str, store: Path, figures: Path | None = None) -> Path:
@@ -82,7 +80,7 @@ def _pages(facts: Facts, shown: Shown, graphs: Mapping[str, str]) -> Iterator[tu
     for claim in ledger.values():
         yield f"claims/{claim.id}.html", claim_page(facts, claim, shown.names)
     for name, paper in ledger.papers.items():
-        yield f"papers/{name}.html", paper_page(facts, paper, graphs.get(name))
+        yield f"papers/{name}.html", paper_page(facts, paper, graphs.get(name), shown.names)
     known = algorithms()
     yield "algorithms.html", algorithms_page(known)
     for name, algorithm in known.items():

@@ -35,13 +35,16 @@ Pages = dict[str, ElementTree.Element]
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("report")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A report in which pictures are no more than files: drawing the graphs takes seconds, and has its own tests."""
+    folder, picture = tmp_path_factory.mktemp("report"), "<svg xmlns='http://www.w3.org/2000/svg'/>"
     pictures = folder / "pictures"
     pictures.mkdir()
     for name in ("fedau_figC61.svg", "fedau_figC61.csv"):
-        (pictures / name).write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-    return write(folder / "site", "laptop", ROOT / "results", pictures).parent
+        (pictures / name).write_text(picture)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("analysis.report.site.draw", lambda _, out: out.write_text(picture))
+        yield write(folder / "site", "laptop", ROOT / "results", pictures).parent
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +132,7 @@ def test_provenance_without_a_place_of_this_machine(site: Path) -> None:
         content = path.read_bytes()
         assert str(ROOT).encode() not in content
         assert str(site).encode() not in content
-    found = json.loads((site / "provenance.json").read_text())
+    found = json.loads((site / "fltheory-report.json").read_text())
     assert found["packages"]["sympy"]
     assert found["runs"][0]["versions"]["fltheory"]
 
@@ -161,7 +164,9 @@ def test_text_is_escaped() -> None:
 
 
 def test_only_a_report_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("analysis.report.site._pages", lambda *_: iter([("provenance.json", "{}"), ("a.html", "new")]))
+    monkeypatch.setattr(
+        "analysis.report.site._pages", lambda *_: iter([("fltheory-report.json", "{}"), ("a.html", "new")])
+    )
     monkeypatch.setattr("analysis.report.site.draw", lambda *_: None)
     out = tmp_path / "deep" / "site"
     write(out, "laptop", tmp_path)
@@ -180,17 +185,17 @@ def test_only_a_report_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_what_fails_halfway_leaves_the_old_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "site"
     out.mkdir()
-    (out / "provenance.json").write_text("old")
+    (out / "fltheory-report.json").write_text("old")
 
     def broken(*_: object) -> Iterator[tuple[str, str]]:
-        yield "provenance.json", "new"
+        yield "fltheory-report.json", "new"
         raise KeyboardInterrupt
 
     monkeypatch.setattr("analysis.report.site._pages", broken)
     monkeypatch.setattr("analysis.report.site.draw", lambda *_: None)
     with pytest.raises(KeyboardInterrupt):
         write(out, "laptop", tmp_path)
-    assert (out / "provenance.json").read_text() == "old"
+    assert (out / "fltheory-report.json").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
