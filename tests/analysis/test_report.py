@@ -143,6 +143,12 @@ def test_ids_are_unique(pages: Pages) -> None:
         assert len(ids) == len(set(ids)), at
 
 
+def test_a_customary_reading_is_no_need() -> None:
+    for id_, said, unsaid in (("amplified.thm31", "Read with", "Needs"), ("fedau.eqB68a", "Needs", "Read with")):
+        page = claim_page(Facts(recorded(), {}, frozenset(), {id_: []}), ledger[id_])
+        assert (f">{said}<" in page, f">{unsaid}<" in page) == (True, False), id_
+
+
 def test_what_is_not_recorded_or_out_of_date_says_so() -> None:
     claim = ledger["fast.thm1"]
     used_by: dict[str, list[str]] = {claim.id: []}
