@@ -128,6 +128,26 @@ def test_a_picture_of_runs_says_at_what_scale(books: object, tmp_path: Path) -> 
         assert given.runs[file].key[:12] in text.get_text()
 
 
+def test_runs_that_are_alike_are_told_together(books: object, tmp_path: Path) -> None:
+    exhibit = fedamd_figures.figures["fig1"]
+    partial = {exhibit.experiments[1]: "interrupted"}
+    given = Given(
+        "smoke", {file: made_up(file, "smoke", tmp_path, partial=partial.get(file, "")) for file in exhibit.experiments}
+    )
+    picture = exhibit.make(given)
+    exhibit_command._caption(picture, given)
+    first, second, third = (run.key[:12] for run in given.runs.values())
+    assert (
+        picture.figure.texts[0]
+        .get_text()
+        .replace("\n", " ")
+        .endswith(
+            f"fashion-mnist, logistic, 4 rounds, 1 seed; runs {first}, {third}. "
+            f"fashion-mnist, logistic, 4 rounds, 1 seed, PARTIAL (interrupted); run {second}."
+        )
+    )
+
+
 def test_a_partial_run_is_shown_and_called_partial(books: object, tmp_path: Path) -> None:
     file = amplified_figures.INTERVAL
     made_up(file, "smoke", tmp_path, partial="interrupted")
