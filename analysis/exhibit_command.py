@@ -20,7 +20,7 @@ from sims.store import Run
 Kind = Literal["figures", "tables"]
 FORMATS = ("png", "svg", "pdf")
 FORMS = ("text", "markdown", "csv")
-LETTERS = 140  # of a caption, in a line as wide as a page
+LETTERS = 148  # of a caption, in a line as wide as a page
 
 
 @dataclass(frozen=True)
