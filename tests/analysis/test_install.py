@@ -9,6 +9,7 @@ import subprocess
 import sys
 import sysconfig
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,7 @@ def test_the_wheel_works_beside_the_users_own_sims_and_analysis(tmp_path: Path) 
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     _run([*pip, "wheel", "--no-build-isolation", "--no-deps", "--no-index", "-w", str(tmp_path), str(source)])
     (wheel,) = tmp_path.glob("fltheory-*.whl")
+    assert {"analysis/report/style.css", "analysis/report/filter.js"} <= set(zipfile.ZipFile(wheel).namelist())
 
     home = tmp_path / "venv"
     venv.create(home, with_pip=False, symlinks=True)
