@@ -174,11 +174,17 @@ class CheckBook:
 
         return enter
 
-    def trial(self, claim: Claim, space: Mapping[str, Domain]) -> Callable[[Callable[[Claim, Point], Sides]], Trial]:
-        """Enter the decorated function as a way to put `claim` to the test, and return the trial."""
+    def trial(
+        self, claim: Claim, space: Mapping[str, Domain]
+    ) -> Callable[[Trial | Callable[[Claim, Point], Sides]], Trial]:
+        """Enter the decorated function as a way to put `claim` to the test, and return the trial.
 
-        def enter(evaluate: Callable[[Claim, Point], Sides]) -> Trial:
-            self.trials.append(Trial(claim.id, space, evaluate))
+        Decorators stack: what is decorated may be the trial of another claim.
+        """
+
+        def enter(evaluate: Trial | Callable[[Claim, Point], Sides]) -> Trial:
+            function = evaluate.evaluate if isinstance(evaluate, Trial) else evaluate
+            self.trials.append(Trial(claim.id, space, function))
             return self.trials[-1]
 
         return enter

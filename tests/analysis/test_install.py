@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -160,6 +161,17 @@ def test_a_foreign_package_tests_its_own_things(foreign_package: Path) -> None:
     environment = os.environ | {"PYTHONPATH": path.rstrip(os.pathsep)}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", foreign_package / "mypaper/test_mine.py"]
     assert "1 passed" in _run(command, env=environment)
+
+
+def test_the_example_package_passes_its_own_tests_when_installed(tmp_path: Path) -> None:
+    source = shutil.copytree(ROOT / "examples" / "plugin", tmp_path / "plugin")
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
+    site = tmp_path / "site"
+    _run([*pip, "--no-build-isolation", "--no-deps", "--no-index", "--target", str(site), str(source)])
+    path = os.pathsep.join([str(site), *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
+    environment = os.environ | {"PYTHONPATH": path.rstrip(os.pathsep)}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", source / "tests"]
+    assert " passed" in _run(command, env=environment, cwd=source)
 
 
 def test_a_plugin_that_cannot_be_loaded_is_named(foreign_package: Path) -> None:
