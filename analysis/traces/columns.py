@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from dataclasses import dataclass
@@ -18,7 +19,9 @@ COLUMNS = "client and round (or timestamp, with round_length), and available whe
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 MICRO = 10**6
 FARTHEST = 10**12  # seconds, so that the microseconds between any two timestamps fit in an int64
-COMPACT_DATE = r"^(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])$"  # 20240131 as a number would be seconds
+COMPACT = (  # 20240131 and 202401311430 as numbers would be seconds
+    r"^(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(([01]\d|2[0-3])([0-5]\d){0,2})?(\.0*)?$"
+)
 ISO = r"^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d)(:\d\d(?:\.\d+)?)?\s*([Zz]|[+-]\d\d(?::?\d\d)?)?)?$"
 
 
@@ -53,6 +56,9 @@ def open_log(path: Path, when: str) -> Table:
         wanted = ["client", when, *(["available"] if "available" in found else [])]
         if not {"client", when} <= set(found):
             raise InputError("the columns of the log", found, _needed(found, when))
+        if "available" not in found and (near := _like_available(found)):
+            otherwise = "or leave that column out if it says something else"
+            raise InputError("the columns of the log", found, f"{COLUMNS}: write {near!r} as 'available', {otherwise}")
         if twice := [name for name in wanted if f"{name}_duplicated_0" in found]:  # so polars renames them
             raise InputError("the columns of the log", twice[0], "there once each")
         frame = lazy.select(wanted).with_row_index("row").collect()
@@ -78,6 +84,13 @@ def _needed(found: list[str], when: str) -> str:
     alike = {name.strip().lower(): name for name in found}
     renamed = [f"{alike[name]!r} as {name!r}" for name in ("client", when) if name not in found and name in alike]
     return COLUMNS + (f": write {' and '.join(renamed)}" if renamed else "")
+
+
+def _like_available(found: list[str]) -> str:
+    """The column most likely meant as `available`, or ""; to ignore it would count rows that say 0 as participations."""
+    alike = {name.strip().lower(): name for name in found}
+    near = difflib.get_close_matches("available", alike, n=1, cutoff=0.7)
+    return alike[near[0]] if near else ""
 
 
 def client_ids(table: Table) -> pl.Series:
@@ -122,7 +135,7 @@ def timestamps(table: Table) -> npt.NDArray[np.int64]:
     if column.dtype in (pl.Datetime, pl.Date):
         instants = column.cast(pl.Datetime("us")).to_physical()
     elif column.dtype.is_numeric() or text.head(1).cast(pl.Float64, strict=False).is_not_null().all():
-        if text.str.contains(COMPACT_DATE).all():
+        if text.str.contains(COMPACT).all():
             allowed = "a date written as 2024-01-31, or a number of seconds that does not look like a date"
             raise InputError("timestamp on line 2 of the log", text[0], allowed)
         instants = (text.cast(pl.Float64, strict=False) * MICRO).round().cast(pl.Int64, strict=False)
@@ -169,14 +182,25 @@ def microseconds(argument: str, length: str | float) -> int:
         seconds = float(parsed[1]) * UNITS[parsed[2]]
     else:
         seconds = math.nan if isinstance(length, str | bool) else float(length)
-    if not 1 <= seconds * MICRO <= FARTHEST * MICRO:  # written so that NaN is refused
-        allowed = f'a time from 1e-6 to {FARTHEST:.0e} seconds, as a number or as "30s", "15m", "1h", "1d", "1w"'
-        raise InputError(argument, length, allowed)
-    return round(seconds * MICRO)
+    micro = seconds * MICRO
+    # Written so that NaN is refused. A whole number counts as whole in spite of the rounding of seconds.
+    if not 1 <= micro <= FARTHEST * MICRO or not math.isclose(micro, round(micro), rel_tol=1e-15):
+        size = f"a whole number of microseconds from 1e-6 to {FARTHEST:.0e} seconds"
+        raise InputError(argument, length, f'{size}, in seconds or as "30s", "15m", "1h", "1d", "1w"')
+    return round(micro)
 
 
 def _whole(table: Table, column: str) -> pl.Series:
     """Whole numbers as Int64, null for anything else. 3.0 is whole: pandas writes 3 so next to a gap."""
-    if table.frame[column].dtype.is_integer():
-        return table.frame[column].cast(pl.Int64, strict=False)
+    values = table.frame[column]
+    if values.dtype.is_integer():
+        return values.cast(pl.Int64, strict=False)
+    if values.dtype.is_float():
+        digits = 24 if values.dtype == pl.Float32 else 53
+        table.require(
+            column,
+            values.is_null() | values.is_nan() | values.is_infinite() | (values.abs() <= 2**digits),
+            f"at most 2**{digits} in size: a larger {values.dtype} need not be the whole number that was meant",
+        )
+        return values.set(values != values.round(), None).cast(pl.Int64, strict=False)
     return table.text(column).str.replace(r"\.0*$", "").cast(pl.Int64, strict=False)

@@ -166,6 +166,22 @@ def test_a_whole_float_is_the_client_of_that_number(tmp_path: Path, known: Any) 
     assert read_log(written(tmp_path, column, "parquet"), clients=clients).n_duplicates == 1
 
 
+def test_floats_up_to_the_largest_whole_ones_are_read(tmp_path: Path) -> None:
+    log = read_log(written(tmp_path, {"client": [2.0**53, -0.0, 1e15], "round": [0.0, 1.0, 2.0**53]}, "parquet"))
+    assert log.clients == ("0", "1000000000000000", str(2**53))
+    assert log.n_rounds == 2**53 + 1
+    short = pl.DataFrame({"client": [1, 2], "round": [3.0, 2.0**24 + 2]}, schema_overrides={"round": pl.Float32})
+    short.write_parquet(tmp_path / "short.parquet")
+    with pytest.raises(InputError, match=r"round on row 2 of the log must be at most 2\*\*24"):
+        read_log(tmp_path / "short.parquet")
+
+
+def test_other_columns_are_ignored(tmp_path: Path) -> None:
+    text = "client,round,available,Available,valuable,battery\n1,0,1,0,0,x\n"
+    assert read_log(csv(tmp_path, text)).participations().tolist() == [1]
+    assert read_log(csv(tmp_path, "client,round,label,battery,vacant\n1,0,0,0,0\n")).participations().tolist() == [1]
+
+
 def test_ids_that_are_no_whole_numbers_stay_as_they_are(tmp_path: Path) -> None:
     texts = ["01", "1.5", "1.50", "a.0", "1.0.0", "1e0", ".0", "1."]
     log = read_log(csv(tmp_path, "client,round\n" + "".join(f"{text},0\n" for text in texts)))
@@ -228,6 +244,18 @@ BAD_LOGS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "round with round_length": ("client,round\n1,2\n", {"round_length": "1h"}, "timestamp, with round_length"),
     "a column twice": ("client,round,round\n1,2,3\n", {}, "there once each; got 'round'"),
     "compact dates": ("client,timestamp\n1,20240131\n", {"round_length": "1d"}, "written as 2024-01-31"),
+    **{
+        f"compact date {text}": (f"client,timestamp\n1,{text}\n", {"round_length": "1d"}, "written as 2024-01-31")
+        for text in ("20240131.0", "2024013114", "202401311430", "20240131143059", "202401311430.0")
+    },
+    **{
+        f"column {name!r}": (
+            f"client,round,{name}\n1,0,0\n1,1,1\n",
+            {},
+            f"columns of the log must be client and round .*: write '{name}' as 'available', or leave that column out",
+        )
+        for name in ("Available", " available", "AVAILABLE ", "availble", "avaliable", "availability", "is_available")
+    },
     "negative round": ("client,round\n1,2\n1,-3\n", {}, "round on line 3 .* at least 0 .*'-3'"),
     "fractional round": ("client,round\n1,2.5\n", {}, "round on line 2 .* whole number .*'2.5'"),
     "NaN round": ("client,round\n1,nan\n", {}, "round on line 2 .*'nan'"),
@@ -264,7 +292,23 @@ BAD_LOGS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     ),
     **{
         f"round_length {length!r}": ("client,timestamp\n1,5\n", {"round_length": length}, "round_length must be")
-        for length in ("", "h", "1y", "-1h", "0s", "1 h 5 m", 0, -5, math.nan, math.inf, "nan", True, 1e300)
+        for length in (
+            "",
+            "h",
+            "1y",
+            "-1h",
+            "0s",
+            "1 h 5 m",
+            0,
+            -5,
+            math.nan,
+            math.inf,
+            "nan",
+            True,
+            1e300,
+            1.5e-6,
+            "0.0000015",
+        )
     },
 }
 
@@ -282,6 +326,13 @@ BAD_COLUMNS: dict[str, tuple[dict[str, list[Any]], dict[str, Any], str]] = {
     "NaN round": ({"client": [1, 1], "round": [0.0, math.nan]}, {}, "round on row 2 .*nan"),
     "fraction": ({"client": [1], "round": [0.5]}, {}, "round on row 1"),
     "boolean round": ({"client": [1], "round": [True]}, {}, "round on row 1"),
+    "round too large for a float": (
+        {"client": [1], "round": [1e16]},
+        {},
+        r"round on row 1 .*2\*\*53 .*Float64.*1e\+16",
+    ),
+    "client too large for a float": ({"client": [1e17], "round": [0]}, {}, r"client on row 1 .*at most 2\*\*53"),
+    "compact dates": ({"client": [1], "timestamp": [202401311430.0]}, {"round_length": "1d"}, "written as 2024-01-31"),
     "null round": ({"client": [1, 1], "round": [0, None]}, {}, "round on row 2 .*None"),
     "null client": ({"client": ["a", None], "round": [0, 1]}, {}, "client on row 2 .*None"),
     "client with a fraction": ({"client": [1.5], "round": [0]}, {}, "client on row 1"),
