@@ -83,7 +83,10 @@ def _run(claim: Claim, depth: Depth) -> Result:
     start = time.perf_counter()
     for check in all_checks().get(claim.id, []):
         try:
-            result.evidence.append(check.function(claim, depth))
+            evidence = check.function(claim, depth)
+            if not isinstance(evidence, Evidence):
+                raise TypeError(f"check {check.name} must return an Evidence; it returned {evidence!r}")
+            result.evidence.append(evidence)
             result.check_digests.append(check.digest())
         except Exception:
             result.crash = traceback.format_exc()

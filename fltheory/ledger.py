@@ -12,11 +12,13 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from typing import Any, Literal
 
+import numpy as np
 import sympy
 
 from fltheory import latex, plugins
@@ -33,12 +35,24 @@ Kind = Literal[
 
 @dataclass(frozen=True)
 class Bound:
-    """`lhs` (in words) is at most `rhs` (explicit constants); `order` is how the paper prints it."""
+    """`lhs` (in words) is at most `rhs` (explicit constants); `order` is how the paper prints it.
+
+    `rhs` is a sympy expression, or a number, which becomes one. Raises InputError for anything else, such as a text.
+    """
 
     lhs: str
     rhs: sympy.Expr
     order: str = ""
     unit: Unit = ONE
+
+    def __post_init__(self) -> None:
+        try:
+            rhs = sympy.sympify(self.rhs, strict=True)
+        except sympy.SympifyError:
+            rhs = None
+        if not isinstance(rhs, sympy.Expr):
+            raise InputError("right-hand side of a bound", self.rhs, "a sympy expression or a number")
+        object.__setattr__(self, "rhs", rhs)
 
     @cached_property
     def _arguments(self) -> list[sympy.Symbol]:
@@ -52,16 +66,33 @@ class Bound:
         """The value of the right-hand side; whether the claim's conditions hold there is not its business.
 
         Takes a `Constants` object, which may know more names than this bound needs, or names directly.
-        Raises InputError for an unknown name, a missing one, or a value outside its domain.
+        Where a float formula would divide by zero, a term such as 1 / log(1 / 0) still counts as its limit. Raises
+        InputError for an unknown name, a missing one, a value outside its domain, or values at which the right-hand
+        side is undefined (it may be infinite where a constant is).
         """
         known = Constants(**{**(constants or {}), **values})
         missing = [s.name for s in self._arguments if s.name not in known]
         if missing:
             raise InputError("constants", sorted(known), f"complete; missing: {', '.join(missing)}")
-        if any(known[s.name] == math.inf for s in self._arguments):
-            at_infinity = {s: sympy.oo if known[s.name] == math.inf else known[s.name] for s in self._arguments}
-            return float(self.rhs.subs(at_infinity))
-        return float(self._function(*(known[s.name] for s in self._arguments)))
+        values = {s.name: known[s.name] for s in self._arguments}
+        result = math.nan
+        if math.inf not in values.values():
+            # Where this divides by zero, overflows or is complex, sympy's arithmetic tells whether there is a limit.
+            with suppress(ArithmeticError, TypeError), np.errstate(divide="ignore", invalid="ignore"):
+                result = float(self._function(*values.values()))
+        return self._limit(values) if math.isnan(result) else result
+
+    def _limit(self, values: Mapping[str, float]) -> float:
+        """The value in sympy's arithmetic, which has infinities; what is finite is inserted first, and at once."""
+        finite = {s: sympy.sympify(values[s.name]) for s in self._arguments if values[s.name] != math.inf}
+        infinite = {s: sympy.oo for s in self._arguments if s not in finite}
+        try:
+            result = float(self.rhs.xreplace(finite).xreplace(infinite))
+        except (ArithmeticError, TypeError, ValueError):  # an unsigned infinity, a complex number, a Max of nan
+            result = math.nan
+        if math.isnan(result):
+            raise InputError("constants", dict(values), f"ones at which {self.rhs} is defined")
+        return result
 
     def check_units(self) -> None:
         """Raise `fltheory.units.UnitError` unless the right-hand side has the unit of the left-hand side."""

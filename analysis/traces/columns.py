@@ -87,7 +87,7 @@ def _needed(found: list[str], when: str) -> str:
 
 
 def _like_available(found: list[str]) -> str:
-    """The column most likely meant as `available`, or ""; to ignore it would count rows that say 0 as participations."""
+    """The column most likely meant as `available`, or "": if ignored, rows that say 0 would count as participations."""
     alike = {name.strip().lower(): name for name in found}
     near = difflib.get_close_matches("available", alike, n=1, cutoff=0.7)
     return alike[near[0]] if near else ""

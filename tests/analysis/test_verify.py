@@ -68,6 +68,16 @@ def test_a_crash_is_reported_and_loses_nothing(monkeypatch: pytest.MonkeyPatch, 
     assert not list((tmp_path / "fltheory" / "data").iterdir())
 
 
+@pytest.mark.parametrize("returned", [None, "fine", 1.0])
+def test_a_check_that_returns_no_evidence_has_crashed(monkeypatch: pytest.MonkeyPatch, returned: object) -> None:
+    broken = [Check("fedau.eq1", lambda claim, depth: returned, (times("coefficient", 2),))]  # type: ignore[arg-type,return-value]
+    monkeypatch.setattr(v, "all_checks", lambda: {"fedau.eq1": broken})
+    result, other = v.run(v.select(["fedau.eq1", "fedau.eqB12"]), "quick")
+    assert f"must return an Evidence; it returned {returned!r}" in result.crash
+    assert (result.evidence, result.verdict, other.crash) == ([], "not checked", "")
+    assert result.to_json()["verdict"] == "not checked"
+
+
 def test_recording_part_of_the_claims_keeps_the_rest(tmp_path: Path) -> None:
     _checkout(tmp_path)
     v.record(list(v.run(v.select(["fedau.facts"]), "quick")), tmp_path)

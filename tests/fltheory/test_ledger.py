@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 from html import escape
 from typing import Any
@@ -14,7 +15,7 @@ import sympy
 from fltheory.errors import InputError
 from fltheory.latex import statement
 from fltheory.ledger import Bound, Paper, ledger
-from fltheory.symbols import Constants, cutoff, noise_std, quantity, rate, rounds
+from fltheory.symbols import QUANTITIES, Constants, cutoff, noise_std, quantity, rate, rounds
 from fltheory.units import GRADIENT, ONE
 
 
@@ -51,6 +52,63 @@ def test_constants_feed_every_bound_and_may_know_more_than_one_needs() -> None:
 def test_bad_constants_are_one_sentence(values: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         Bound("x", rate * cutoff).at(**values)
+
+
+def test_a_bound_at_the_edge_of_its_domain_has_its_limit() -> None:
+    bound = ledger["fedau.lemB71"].bound
+    assert bound is not None
+    assert bound.at(rounds=1000, min_rate=1) == pytest.approx((2 * math.log(1000) + 4) / 1000, rel=1e-14)
+    assert bound.at(rounds=1000, min_rate=1.0) == bound.at(rounds=1000, min_rate=1)
+    assert bound.at(rounds=1000, min_rate=1) == pytest.approx(bound.at(rounds=1000, min_rate=1 - 1e-16), rel=0.1)
+    assert Bound("x", cutoff * (1 - rate)).at(cutoff=math.inf, rate=1) == 0  # it is 0 for every cutoff
+    assert Bound("x", rate * 2.0**1000 * rounds**cutoff).at(rate=1, rounds=10**9, cutoff=200) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("id_", "values"),
+    [
+        ("fedau.eqB68c", {"cutoff": math.inf, "round_index": 0, "rate": 0.1}),
+        ("fedau.eqB68c", {"cutoff": 5, "round_index": 0, "rate": 0.1}),
+        ("fedau.eqB68c", {"cutoff": 5, "round_index": 0, "rate": 1}),  # 0/0
+        ("fedamd.thm48", {"anchor_probability": 1}),
+    ],
+)
+def test_a_bound_that_is_undefined_says_so_in_one_sentence(id_: str, values: dict[str, Any]) -> None:
+    bound = ledger[id_].bound
+    assert bound is not None
+    rest = {symbol.name: 1 for symbol in bound.rhs.free_symbols} | values
+    with pytest.raises(InputError, match=r"constants must be ones at which .* is defined; got \{") as caught:
+        bound.at(**rest)
+    assert "\n" not in str(caught.value)
+
+
+def test_no_bound_at_the_edges_of_its_domain_raises_anything_else() -> None:
+    edges = {
+        "probability in (0, 1]": (0.01, 1),
+        "whole number >= 1, or infinity": (1, math.inf),
+        "whole number >= 1": (1, 40),
+        "whole number >= 0": (0, 40),
+        "> 0": (0.5, 2),
+        ">= 0": (0, 2),
+    }
+    for claim in ledger.values():
+        names = sorted(symbol.name for symbol in claim.bound.rhs.free_symbols) if claim.bound else []
+        for choice in ((0, 0), (1, 1), (0, 1), (1, 0)):
+            values = {name: edges[QUANTITIES[name].domain][choice[i % 2]] for i, name in enumerate(names)}
+            with suppress(InputError):
+                assert claim.bound is None or not math.isnan(claim.bound.at(**values))
+
+
+def test_a_bound_is_an_expression_or_a_number() -> None:
+    paper = Paper("numbers", "A constant", edition="draft")
+    claim = paper.claim("c", "c", kind="theorem", where="c", words="c", bound=Bound("E", 5))  # type: ignore[arg-type]
+    assert claim.bound is not None
+    assert (claim.bound.rhs, claim.bound.at()) == (sympy.Integer(5), 5.0)
+    assert statement(claim)
+    claim.bound.check_units()
+    for bad in ("5", "rate", None, True, rate < 1, [rate]):
+        with pytest.raises(InputError, match="right-hand side of a bound must be a sympy expression or a number"):
+            Bound("E", bad)  # type: ignore[arg-type]
 
 
 def test_a_code_name_has_one_meaning() -> None:
