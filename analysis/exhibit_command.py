@@ -110,7 +110,7 @@ def _offer(command: str, files: list[str], setting: Setting) -> str:
     total, refused = 0.0, []
     for file in files:
         if not Path(file).is_file():
-            return f"{file} is not here; run this in a checkout of the project"
+            return f"{file} is not here; run this in the folder that has it (what comes with fltheory: its checkout)"
         try:
             total += seconds(file, setting.scale)
         except InputError as error:

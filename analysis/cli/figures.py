@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from analysis.cli.experiments import Scale
-from analysis.cli.shared import StoreOption
+from analysis.cli.shared import DONE, NOTHING_DRAWN, StoreOption
 
 commands = typer.Typer()
 
@@ -31,12 +31,18 @@ def figures(
     store: StoreOption = Path("results"),
     run: RunOption = False,
 ) -> None:
-    """Draw the papers' figures and some of our own, each with its data beside it as CSV; all without names."""
+    """Draw the papers' figures and some of our own, each with its data beside it as CSV; all without names.
+
+    Exit code 1 if nothing could be drawn, for want of runs.
+    """
     from analysis import exhibit_command
 
     setting = exhibit_command.Setting(scale.value, store, run, _tell)
+    drawn = 0
     for path in exhibit_command.figures(names or [], format, out, setting):
         print(path)
+        drawn += 1
+    raise typer.Exit(DONE if drawn else NOTHING_DRAWN)
 
 
 @commands.command()

@@ -9,6 +9,7 @@ import typer
 
 DONE, DIFFERS, BAD_INPUT, INTERRUPTED, CLOSED_PIPE = 0, 1, 2, 130, 141
 UNWRITABLE = 1  # standard output
+NOTHING_DRAWN = 1
 
 # Newer versions of typer carry click inside: ask typer for the base of its usage errors.
 UsageError: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")

@@ -125,7 +125,10 @@ def _print_results(results: list[Result]) -> None:
     console = Console(width=None if sys.stdout.isatty() else 160)
     console.print(table, markup=False)
     counts = Counter(result.verdict for result in results)
-    print(f"{len(results)} claims: " + ", ".join(f"{n} {verdict}" for verdict, n in sorted(counts.items())))
+    print(
+        f"{len(results)} claim{'s' * (len(results) != 1)}: "
+        + ", ".join(f"{n} {verdict}" for verdict, n in sorted(counts.items()))
+    )
 
 
 def _show_phone_activity() -> None:

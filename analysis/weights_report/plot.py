@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import NullLocator
 from scipy.special import gammaln
 
 from analysis.figures.style import BLACK, BLUE, GREY, ORANGE, house_style, new_figure, save
@@ -15,7 +16,7 @@ from analysis.weights_report.report import WeightsReport, kinds
 from fltheory.participation import Bernoulli
 from fltheory.weights import long_run_scale
 
-LEGEND = {"frameon": True, "facecolor": "white", "edgecolor": "none", "framealpha": 0.8}
+ABOVE = {"loc": "lower left", "bbox_to_anchor": (0, 1.1), "borderaxespad": 0}  # no point can lie there
 INDEPENDENT = "if rounds were independent"
 MOST_POINTS = 5000
 FEW_LENGTHS = 30
@@ -28,7 +29,7 @@ def plot(report: WeightsReport, path: str | Path) -> None:
     Raises InputError if the file cannot be written; a file already there is replaced whole or not at all.
     """
     with house_style():
-        figure = new_figure(2.9)
+        figure = new_figure(3.3)
         left, right = figure.subplots(1, 2)
         _weights(left, report)
         _gaps(right, report)
@@ -40,7 +41,9 @@ def _weights(axes: Axes, report: WeightsReport) -> None:
     never_on = int(np.count_nonzero((report.participations == 0) & (report.observed > 0)))
     axes.set(xlabel="fitted rate (participations per observed round)", ylabel="weight (rounds)")
     if never_on:
-        axes.set_title(f"not shown: {never_on} observed clients that never took part", fontsize=7, color=GREY)
+        axes.set_title(
+            f"not shown: {never_on} observed client{'s' * (never_on != 1)} that never took part", fontsize=7, color=GREY
+        )
     if not on.size:
         return
     drawn = on[np.argsort(report.rate[on])]
@@ -56,7 +59,7 @@ def _weights(axes: Axes, report: WeightsReport) -> None:
         axes.plot(span, limit, "--", color=ORANGE, lw=1.2, label=f"$(1-(1-p)^K)/p$, K = {report.cutoff}")
     number = f"{drawn.size}" if drawn.size == on.size else f"{drawn.size} of {on.size}"
     axes.plot(rate, report.weight[drawn], "o", color=BLUE, ms=3, alpha=0.6, mew=0, label=f"clients ({number})")
-    axes.legend(**LEGEND)
+    axes.legend(**ABOVE)
 
 
 def _gaps(axes: Axes, report: WeightsReport) -> None:
@@ -76,11 +79,15 @@ def _gaps(axes: Axes, report: WeightsReport) -> None:
         name, above = f"K = {report.cutoff}", axes.get_xaxis_transform()
         axes.text(report.cutoff, 1, name, transform=above, ha="center", va="bottom", color=GREY)
     axes.set(xscale="log", yscale="log", xlim=(0.9, max(2.0, 1.1 * length[-1])), ylim=(at_least[-1] / 30, 1.4))
-    axes.legend(**LEGEND)
+    if length[-1] < 10:  # within one decade matplotlib writes 9e-1 and 1e0, the one over the other
+        whole = range(1, max(2, int(length[-1])) + 1)
+        axes.set_xticks(whole, labels=[str(gap) for gap in whole])
+        axes.xaxis.set_minor_locator(NullLocator())
+    axes.legend(**ABOVE)
 
 
 def _steps(x: Ints, y: Floats) -> tuple[Ints, Floats]:
-    """The corners of y[i] at all of (x[i-1], x[i]]: a legend avoids what is drawn, but not matplotlib's own steps."""
+    """The corners of y[i] at all of (x[i-1], x[i]]."""
     return np.repeat(x, 2)[:-1], np.repeat(y, 2)[1:]
 
 

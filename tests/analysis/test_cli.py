@@ -235,6 +235,12 @@ local_lr = 0.1
 """
 
 
+def test_nothing_drawn_is_a_failure_that_names_the_file(tmp_path: Path) -> None:
+    done = run("figures", "fedau.figD22", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "table1-cifar10-bernoulli.toml is not here; run this in the folder that has it" in done.stderr
+
+
 def test_simulate_and_look_at_the_results(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(SMALL)
     done = run("simulate", "small.toml", "--store", "kept", cwd=tmp_path)

@@ -192,7 +192,8 @@ def test_outside_a_checkout_what_needs_no_run_is_there(
     paths, told = draw(["fedau.figD22", "fedau.figC62"], Path("out"), Path("results"))
     assert len(paths) == 2
     assert told[0].endswith(
-        "experiments/fedau/table1-cifar10-bernoulli.toml is not here; run this in a checkout of the project"
+        "experiments/fedau/table1-cifar10-bernoulli.toml is not here; run this in the folder that has it "
+        "(what comes with fltheory: its checkout)"
     )
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from analysis import verify as v
 from analysis.checks import Check, all_checks, times
+from analysis.cli.verify import _print_results
 from analysis.evidence import Evidence
 from fltheory.errors import InputError
 from fltheory.ledger import ledger
@@ -76,6 +77,13 @@ def test_a_check_that_returns_no_evidence_has_crashed(monkeypatch: pytest.Monkey
     assert f"must return an Evidence; it returned {returned!r}" in result.crash
     assert (result.evidence, result.verdict, other.crash) == ([], "not checked", "")
     assert result.to_json()["verdict"] == "not checked"
+
+
+def test_one_claim_is_counted_as_one(capsys: pytest.CaptureFixture[str]) -> None:
+    result = v.Result(ledger["fedau.eq1"], [Evidence("exact", "m", "s")])
+    for results, words in (([result], "1 claim: 1 exact"), ([result] * 2, "2 claims: 2 exact")):
+        _print_results(results)
+        assert words in capsys.readouterr().out
 
 
 def test_recording_part_of_the_claims_keeps_the_rest(tmp_path: Path) -> None:

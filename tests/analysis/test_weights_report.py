@@ -260,6 +260,28 @@ def test_the_legend_covers_nothing_of_a_small_log(panel: Callable[..., None], hi
         for line in axes.get_lines():
             path = line.get_transform().transform_path(line.get_path())
             assert not path.intersects_bbox(covered, filled=False), line.get_label()
+        assert covered.y0 >= axes.bbox.y1  # points have no extent as a path: only above the axes there are none
+
+
+@pytest.mark.parametrize("histories", [("110", "011"), ("1010", "0101"), ("1000000001",)])
+def test_labels_of_gaps_are_whole_numbers_apart(histories: tuple[str, ...]) -> None:
+    with house_style():
+        figure = new_figure(2.9)
+        axes = figure.subplots(1, 2)[1]
+        _gaps(axes, weights_report(clients(*histories), 2))
+        figure.canvas.draw()
+        labels = [label for label in axes.get_xticklabels(which="both") if label.get_text()]
+        low, high = axes.get_xlim()
+        boxes = [label.get_window_extent() for label in labels if low <= label.get_position()[0] <= high]
+    assert [label.get_text() for label in labels][:2] == ["1", "2"]
+    assert all(one.x1 < other.x0 for one, other in itertools.pairwise(boxes))
+
+
+@pytest.mark.parametrize(("n", "words"), [(1, "1 observed client that"), (2, "2 observed clients that")])
+def test_clients_left_out_are_counted(n: int, words: str) -> None:
+    axes = new_figure(2.9).subplots()
+    _weights(axes, weights_report(clients("101", *["000"] * n), 5))
+    assert axes.get_title() == f"not shown: {words} never took part"
 
 
 def test_drawing_leaves_pyplot_alone() -> None:
