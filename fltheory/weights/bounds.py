@@ -88,7 +88,8 @@ def corollary4_cutoff(p_min: float, rounds: int) -> int:
 
     It is the least K >= 1 with (1 - p_min)^(2K) <= 1 / rounds, up to the rounding of p_min: a logarithm that is a
     whole number to a few units in the last place counts as that number, whether the rounded p_min lies above or
-    below what was meant. Raises InputError for bad arguments.
+    below what was meant. For p_min below about log(rounds) / 2**54 it exceeds 2**53, the largest finite cutoff that the
+    laws and weights take: they then refuse it, and `math.inf` stands for it. Raises InputError for bad arguments.
 
     >>> corollary4_cutoff(0.02, 10_000), corollary4_cutoff(0.9, 100), corollary4_cutoff(1, 10)
     (228, 1, 1)

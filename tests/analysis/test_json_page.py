@@ -1,0 +1,108 @@
+"""docs/json.md names the keys that come out, all of them and no others."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from analysis import verify as v
+from analysis.cli import app
+from analysis.evidence import Evidence
+from fltheory.ledger import ledger
+from fltheory.verdicts import recorded
+from tests.analysis.runs import made_up
+
+PAGE = (Path(__file__).parents[2] / "docs" / "json.md").read_text()
+
+
+def named(heading: str) -> set[str]:
+    """The keys in the first column of the table under a heading."""
+    section = PAGE.split(f"## {heading}\n")[1].split("\n## ")[0]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    return {key for row in rows for key in re.findall(r"`([^`]+)`", row)}
+
+
+def keys(value: Any, names: set[str], path: str = "") -> Iterator[str]:
+    """The paths of `value` in the form of the page, as deep as `names` go."""
+    deeper = [name for name in names if name.startswith((f"{path}.", f"{path}[]"))] if path else names
+    if not deeper:
+        yield path
+    elif isinstance(value, list) and deeper == [f"{path}[]"]:
+        yield f"{path}[]"  # also of an empty list
+    elif isinstance(value, list):
+        yield from (found for element in value for found in keys(element, names, f"{path}[]"))
+    elif isinstance(value, dict):
+        dot = f"{path}." if path else ""
+        any_name = any(name == f"{dot}*" or name.startswith(f"{dot}*.") for name in names)
+        for key, inner in value.items():
+            yield from keys(inner, names, f"{dot}{'*' if any_name else key}")
+    elif value is not None:
+        yield f"{path}: {value!r}"
+
+
+def all_keys(values: Iterable[Any], names: set[str]) -> set[str]:
+    return {found for value in values for found in keys(value, names)}
+
+
+def printed(*arguments: str) -> Any:
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def test_a_recorded_verdict() -> None:
+    names = named("A recorded verdict")
+    assert all_keys(recorded().values(), names) == names
+
+
+def test_list() -> None:
+    names = named("fltheory list --json")
+    found = printed("list", "--json")
+    assert all_keys([found], names) == names
+    assert {id_: entry for id_, entry in found.items() if id_ in recorded()} == recorded()
+
+
+def test_show() -> None:
+    names = named("fltheory show ID --json")
+    found = [printed("show", id_, "--json") for id_ in ("fedau.thm3", "fedau.E7", "fedau.ass1", "fast.thm1")]
+    assert all_keys(found, names) == names
+    assert found[0]["recorded"] == recorded()["fedau.thm3"]
+
+
+def test_verify() -> None:
+    names = named("fltheory verify --json FILE")
+    result = v.Result(ledger["fedau.eq1"], [Evidence("exact", "m", "s")])
+    found = json.loads(v.to_json([result]))
+    assert all_keys([found], names) == names
+    assert all_keys(found["claims"].values(), named("A recorded verdict")) <= named("A recorded verdict")
+
+
+def test_weights(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("client,round\n1,0\n1,1\n2,1\n2,2\n")
+    names = named("fltheory weights LOG --json")
+    out = str(tmp_path / "weights.png")
+    assert (
+        all_keys([printed("weights", str(tmp_path / "log.csv"), "--cutoff", "2", "--out", out, "--json")], names)
+        == names
+    )
+
+
+def test_algorithms() -> None:
+    names = named("fltheory algorithms --json")
+    assert all_keys([printed("algorithms", "--json")], names) == names
+
+
+@pytest.mark.parametrize("shown", [False, True])
+def test_results(tmp_path: Path, shown: bool) -> None:
+    made_up("experiments/fedau/cutoffs.toml", "smoke", tmp_path)
+    names = named("fltheory results list --json")
+    found = printed("results", "list", "--store", str(tmp_path), "--json")
+    if shown:
+        found = [printed("results", "show", found[0]["key"], "--store", str(tmp_path), "--json")]
+    assert all_keys(found, names) == {name for name in names if shown or not re.match("last|remarks", name)}
