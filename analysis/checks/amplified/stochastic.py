@@ -126,7 +126,15 @@ def absolute_autocovariances(claim: Claim, depth: Depth) -> Evidence:
     return confirmed(chain(steps, "For every P, also where autocovariances are negative."), numbers)
 
 
-@checks(amplified.prop46, mutants=[times("level", Rational(1, 2)), times("level", 100), put("level", N**2, N)])
+@checks(
+    amplified.prop46,
+    mutants=[
+        times("level", Rational(1, 2)),
+        times("level", 100),
+        put("level", N**2, N),
+        put("level", 1 / P, P),
+    ],
+)
 def token_of_two_clients(claim: Claim, depth: Depth) -> Evidence:
     """F_1 = a x, F_2 = -a x, one client a round, which stays with probability s: exact expectation against the level.
 
@@ -146,6 +154,7 @@ def token_of_two_clients(claim: Claim, depth: Depth) -> Evidence:
         where = {"stay": s, "slope": slope, "P": length, **assumed(claim, slopes_met((slope, -slope), constants))}
         printed.at_most(left, level, **where)
         asymptotic.at_most(left, level * (1 + 2 * lags / 4 / long_run), **where)
+        asymptotic.at_most(level * (1 - 2 * lags / 4 / long_run), left, **where)  # the level is the leading term
         if s == F(1, 10) and slope == 1 and length > 1:
             ratios.append(f"{float(left / level):.5g}")
     return conditional(

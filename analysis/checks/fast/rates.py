@@ -84,6 +84,11 @@ def _tuned_step(claim: Claim) -> Fact:
     return identity("local_lr = c/sqrt(R K s)", claim.formulas["local_lr"] ** 2 * R * K * s - fast.step_constant**2)
 
 
+def _share(condition: Any) -> Any:
+    """The smaller side of a condition over the larger one: at most 1 where it holds."""
+    return condition.lts / condition.gts
+
+
 def _theorem_1(step: Any) -> Any:
     """The bound of Theorem 1 at a step."""
     assert fast.thm1.bound is not None
@@ -98,6 +103,8 @@ def _theorem_1(step: Any) -> Any:
         mutate("snapshots", "a threshold larger by 1/5", lambda c: c.func(c.gts, c.lts + F(1, 5))),
         mutate("equal cohorts", "n smaller than m", lambda c: n <= c.rhs - 1),
         mutate("many rounds", "more", lambda c: 10**4 * c.lts <= c.gts),
+        put("many rounds", (m * K) ** 3, (m * K) ** 4),
+        put("many rounds", (m * K) ** 3, (m / K) ** 3),
         times("local_lr", 2),
         put("bound", 120 - 60 * q, 120 + 60 * q),
     ],
@@ -112,6 +119,10 @@ def equal_cohorts_settle_at_a_floor(claim: Claim, depth: Depth) -> Evidence:
         identity(
             "the bound is Theorem 1's at this step and m = n, with 1/sqrt(m K R) for m K/R",
             claim.bound.rhs - equal + drift - drift * R / (m * K) / sqrt(m * K * R),
+        ),
+        identity(
+            "m K/R is at most 1/sqrt(m K R) exactly for the R of the condition",
+            _share(claim.conditions["many rounds"]) - (m * K / R * sqrt(m * K * R)) ** 2,
         ),
     ]
     proof = chain(sound, "")

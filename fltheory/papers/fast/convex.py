@@ -110,11 +110,14 @@ karim4 = paper.claim(
 A8_A10 = paper.claim(
     "A8_A10", "Noise split without factor two in A_8 and A_10",
     kind="equation", where="A_8 before (29), A_10 before (36)",
-    words="E||sum over k < K of stochastic gradients||^2 <= E||sum of gradients||^2 + K sigma^2 along local steps.",
+    words="E||sum over k < K of stochastic gradients||^2 <= E||sum of gradients||^2 + K sigma^2 along local steps of "
+    "a convex objective.",
+    assumes=(ass1, ass2, ass4),
     formulas={"noise": K * sigma**2},
-    uses=("fast.karim4",),
-    gap="Later gradients depend on earlier noise. With linear gradients of a convex loss the dependence lowers the "
-    "variance; without convexity it can raise it, and the factor two of Lemma 4 covers it.",
+    uses=("fast.ass1", "fast.ass2", "fast.ass4", "fast.karim4"),
+    gap="Later gradients depend on earlier noise. For convex losses a step is nonexpansive, so that the dependence "
+    "lowers the variance where the noise does not depend on the state, or gradients are linear; for other noise the "
+    "factor two of Lemma 4 covers it.",
 )  # fmt: skip
 
 # ---- one round -------------------------------------------------------------------------------------------
