@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import typer
 
-from analysis.cli import claims, data, experiments, falsify, figures, report, results, verify, weights
+from analysis.cli import claims, data, experiments, falsify, figures, plan, report, results, verify, weights
 from analysis.cli.sentences import in_our_form
 from analysis.cli.shared import BAD_INPUT, CLOSED_PIPE, INTERRUPTED, UNWRITABLE, UsageError
 
@@ -22,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for topic in (claims, verify, falsify, weights, experiments, figures, report):  # the order of `fltheory --help`
+for topic in (claims, verify, falsify, weights, plan, experiments, figures, report):  # the order of `fltheory --help`
     app.add_typer(topic.commands)
 app.add_typer(results.commands, name="results")
 app.add_typer(data.commands, name="data")

@@ -1,0 +1,128 @@
+"""Which statement speaks for an algorithm, and whether its recorded verdict lets it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import sympy
+
+from fltheory.ledger import Bound, Claim, ledger
+from fltheory.papers.fast.setting import arbitrary_clients, snapshot_clients, snapshot_rate
+from fltheory.papers.fedlaavg.letters import selected_share
+from fltheory.symbols import Constants, cohort_size, n_clients
+from fltheory.verdicts import VERDICTS, Verdict, needs, recorded
+
+Values = Mapping[str, float]
+# (constants with the number of rounds, rates, the statements it rests on) -> more constants
+Derive = Callable[[Values, Sequence[float], Sequence[Claim]], Values]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One theorem about one algorithm, as the planner uses it.
+
+    algorithm     its name in `sims.algorithms`
+    claim         id of the paper's statement; its repaired twin is taken where the verdict asks for it
+    rounds        code name of the number of rounds in the bound
+    participants  clients that compute in a round, in the mean, None: the sum of rates
+    derive        constants that other statements give where the plan does not
+    rests_on      ids of these other statements; `derive` gets them, or their repaired twins, in this order
+    local_steps   local steps a round, where the statement has no such constant
+    """
+
+    algorithm: str
+    claim: str
+    rounds: str = "rounds"
+    participants: sympy.Expr | None = None
+    derive: Derive = lambda values, rates, claims: {}
+    rests_on: tuple[str, ...] = ()
+    local_steps: int | None = None
+
+
+class Unusable(Exception):
+    """No statement may be used; the message says why in one sentence."""
+
+
+def usable(id_: str) -> tuple[Claim, str]:
+    """The statement to use for `id_`, and what has to be said about it (empty: nothing).
+
+    A statement whose recorded verdict is below `supported` is replaced by its repaired twin. One that is conditional
+    and has no twin is used, and what it needs is said. Raises Unusable for one that is refuted, inconsistent or not
+    checked and has no twin.
+    """
+    entries, claim, said = recorded(), ledger[id_], ""
+    for _ in range(len(VERDICTS)):  # a twin may have a twin, though not for ever
+        verdict: Verdict = entries.get(claim.id, {}).get("verdict", "not checked")
+        if VERDICTS.index(verdict) >= VERDICTS.index("supported"):
+            return claim, said
+        if not claim.repaired_by:
+            break
+        said += f"{claim.id} is {verdict}, so its repaired twin {claim.repaired_by} is used. "
+        claim = ledger[claim.repaired_by]
+    if verdict == "conditional":
+        return claim, said + f"{claim.id} is conditional: it needs {needs(entries[claim.id])}."
+    raise Unusable(f"{said}{claim.id} is {verdict} and no repaired twin can be used.")
+
+
+def value(expression: sympy.Expr, values: Values) -> float:
+    """The number that `expression` is at these constants."""
+    needed = {symbol.name for symbol in expression.free_symbols}
+    return _as_bound(expression).at(Constants(**{name: values[name] for name in needed}))
+
+
+@cache
+def _as_bound(expression: sympy.Expr) -> Bound:
+    return Bound("", expression)  # which keeps the function that it compiles
+
+
+def _bound(claim: Claim) -> Bound:
+    if claim.bound is None:
+        raise Unusable(f"{claim.id} has no bound.")
+    return claim.bound
+
+
+def _fedau(values: Values, rates: Sequence[float], claims: Sequence[Claim]) -> Values:
+    """The weight error of Theorem 3, averaged over clients; Q from weights that never exceed the cutoff."""
+    if not rates or "cutoff" not in values:
+        return {}
+    different, clients = np.unique(np.asarray(rates, dtype=np.float64), return_counts=True)
+    error = _bound(claims[0])
+    errors = [error.at(rate=p, cutoff=values["cutoff"], rounds=values["rounds"]) for p in different.tolist()]
+    return {
+        "mean_weight_error": float(np.average(errors, weights=clients)),
+        "weight_square": values["cutoff"] ** 2 * float(np.average(different, weights=clients)),
+    }
+
+
+def _amplified(values: Values, rates: Sequence[float], claims: Sequence[Claim]) -> Values:
+    """The divergences of (5), (6) and (7), from the heterogeneity and the variance of a weight."""
+    found: dict[str, float] = {}
+    divergences, expectation = claims
+    if "heterogeneity" in values:
+        each = value(divergences.formulas.get("each", _bound(divergences).rhs), values) ** 0.5
+        found |= {"cohort_divergence": each, "round_divergence": each}
+    if {"heterogeneity", "weight_variance", "interval", "n_clients"} <= values.keys():
+        found["interval_divergence"] = value(_bound(expectation).rhs, values) ** 0.5
+    return found
+
+
+_COIN = snapshot_rate * snapshot_clients + (1 - snapshot_rate) * arbitrary_clients
+
+STATEMENTS: tuple[Statement, ...] = (
+    Statement("fedau", "fedau.thm2", derive=_fedau, rests_on=("fedau.thm3",)),
+    Statement(
+        "amplified",
+        "amplified.thm31.average",
+        derive=_amplified,
+        rests_on=("amplified.prop41", "amplified.prop47.expectation"),
+    ),
+    Statement("fedlaavg", "fedlaavg.thm4", participants=selected_share * n_clients),
+    Statement("fedlaavg", "fedlaavg.thm3", "iterations", selected_share * n_clients, local_steps=1),
+    Statement("fast", "fast.thm1", participants=_COIN),
+    Statement("fast", "fast.thm1.q1", participants=_COIN),
+    Statement("fedamd", "fedamd.thm46", participants=cohort_size),
+    Statement("fedamd", "fedamd.thm48", participants=cohort_size),
+)

@@ -1,0 +1,228 @@
+"""Plans against brute force on grids, their limits, and statements that may not be used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sympy
+
+from fltheory.errors import InputError
+from fltheory.ledger import ledger
+from fltheory.planning import MOST_ROUNDS, STATEMENTS, Outcome, Statement, Task, plan, statements, usable
+from fltheory.planning.statements import Values
+from fltheory.planning.steps import holds, largest_step, on_steps
+from fltheory.verdicts import recorded
+
+CONSTANTS = {
+    "n_clients": 20, "initial_gap": 1.5, "smoothness": 0.7, "noise_std": 0.5, "heterogeneity": 0.2, "local_steps": 4,
+    "gradient_bound": 0.6, "objective_gradient_bound": 0.3, "staleness": 6, "selected_share": 0.25,
+    "participation_norm": 0.4, "weight_variance": 0.002, "snapshot_clients": 8, "arbitrary_clients": 5,
+    "cohort_size": 5, "anchor_batch": 30, "batch_size": 4, "subsampled": 1, "noise_smoothness": 1.1,
+}  # fmt: skip
+CHOICES = {
+    "global_lr": [1, 5], "cutoff": [6, 12], "interval": [4, 16], "amplification": [2, 8], "snapshot_rate": [0.9, 0.95],
+    "anchor_period": [2, 3], "anchor_probability": [0.3, 0.6],
+}  # fmt: skip
+TASK = Task(0.1, CONSTANTS, CHOICES, [0.5, 0.7] * 10)
+EACH = pytest.mark.parametrize("statement", STATEMENTS, ids=lambda statement: statement.claim)
+
+
+def numbers(statement: Statement, choice: Values, rounds: int) -> dict[str, float]:
+    below = [usable(id_)[0] for id_ in statement.rests_on]
+    given = {**CONSTANTS, **choice, statement.rounds: rounds}
+    return {**statement.derive(given, TASK.rates, below), **given}
+
+
+def smallest_on_a_grid(outcome: Outcome, choice: Values, rounds: int) -> float:
+    """The smallest bound over 4,000 steps, of those at which every condition is true; infinite without one."""
+    claim, values = ledger[outcome.claim], numbers(outcome.statement, choice, rounds)
+    steps = np.geomspace(1e-8, 10, 4000)
+
+    def on_grid(part: sympy.Basic) -> np.ndarray:
+        names = sorted(symbol.name for symbol in part.free_symbols)
+        by_name = {symbol.name: symbol for symbol in part.free_symbols}
+        function = sympy.lambdify([by_name[name] for name in names], part, "numpy")
+        with np.errstate(divide="ignore"):  # 1 / (1 - 2 L step), where no condition holds
+            here = function(*(steps if name == "local_lr" else float(values[name]) for name in names))
+        return np.broadcast_to(here, steps.shape)
+
+    admitted = np.all([on_grid(condition) for condition in claim.conditions.values()], axis=0)
+    return float(np.min(on_grid(claim.bound.rhs), where=admitted, initial=np.inf))
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> dict[str, Outcome]:
+    return {outcome.statement.claim: outcome for outcome in plan(TASK)}
+
+
+@EACH
+def test_fewest_rounds_of_all_steps_and_choices(statement: Statement, outcomes: dict[str, Outcome]) -> None:
+    outcome = outcomes[statement.claim]
+    assert outcome.step is not None, outcome.why
+    assert 1 < outcome.rounds < MOST_ROUNDS
+    claim = ledger[outcome.claim]
+    here = {**numbers(statement, outcome.choice, outcome.rounds), "local_lr": outcome.step.size}
+    assert claim.bound.at(**here) == outcome.step.bound <= TASK.target
+    assert all(holds(condition, here) for condition in claim.conditions.values())
+    assert sum(outcome.terms.values()) == pytest.approx(outcome.step.bound, rel=1e-12)
+    assert outcome.step.bound <= smallest_on_a_grid(outcome, outcome.choice, outcome.rounds) * (1 + 1e-12)
+    for rounds in {outcome.rounds - 1, outcome.rounds // 2}:
+        assert smallest_on_a_grid(outcome, outcome.choice, rounds) > TASK.target
+    for name, value in outcome.choice.items():  # the other values of one parameter
+        (other,) = set(CHOICES[name]) - {value}
+        assert smallest_on_a_grid(outcome, {**outcome.choice, name: other}, outcome.rounds - 1) > TASK.target
+
+
+@EACH
+def test_more_rounds_never_raise_the_smallest_bound(statement: Statement, outcomes: dict[str, Outcome]) -> None:
+    outcome = outcomes[statement.claim]
+    found = [smallest_on_a_grid(outcome, outcome.choice, rounds) for rounds in (1, 2, 3, 40, 41, 10**4, MOST_ROUNDS)]
+    assert found == sorted(found, reverse=True)
+    assert found[-1] < TASK.target
+
+
+@EACH
+def test_the_largest_step_is_the_last_one(statement: Statement, outcomes: dict[str, Outcome]) -> None:
+    outcome = outcomes[statement.claim]
+    conditions = on_steps(ledger[outcome.claim])
+    assert not {"rounds", "iterations"} & {s.name for c in conditions.values() for s in c.free_symbols}
+    values = numbers(statement, outcome.choice, outcome.rounds)
+    largest = largest_step(conditions, values)
+    assert outcome.step.largest == largest
+
+    def admitted(step: float) -> bool:
+        return all(holds(condition, {**values, "local_lr": step}) for condition in conditions.values())
+
+    assert all(admitted(step) for step in (largest, *np.geomspace(1e-9 * largest, largest, 20)[:-1].tolist()))
+    assert not any(admitted(largest * factor) for factor in (1 + 1e-12, 1.1, 10.0, 1e6))
+
+
+def only(claim: str, **changes: object) -> Outcome:
+    task = replace(TASK, **changes)
+    return plan(task, [statement for statement in STATEMENTS if statement.claim == claim])[0]
+
+
+def test_without_noise_and_differences_the_longest_step_is_best() -> None:
+    constants = {**CONSTANTS, "noise_std": 0, "heterogeneity": 0, "smoothness": 1.0, "initial_gap": 1.0}
+    outcome = only("fast.thm1", constants=constants, choices={"snapshot_rate": [1]}, target=0.1001)
+    assert outcome.rounds == 440  # 4 gap 11 K L / (K T) <= 0.1001
+    assert outcome.step.size == outcome.step.largest
+    assert outcome.step.binding == "step"
+    assert outcome.step.gain == pytest.approx(1, rel=1e-2)
+
+
+def test_fedau_when_everybody_participates() -> None:
+    outcome = only("fedau.thm2", rates=[1.0], choices={"global_lr": [2], "cutoff": [1, 3]})
+    values = numbers(outcome.statement, outcome.choice, outcome.rounds)
+    assert outcome.choice == {"global_lr": 2, "cutoff": 1}
+    assert outcome.client_rounds == 20 * outcome.rounds
+    everybody = outcome.statement.derive(values, [1.0], [ledger["fedau.thm3"]])
+    assert everybody["weight_square"] == 1
+    assert everybody["mean_weight_error"] == ledger["fedau.thm3"].bound.at(rate=1, cutoff=1, rounds=outcome.rounds)
+
+
+def test_costs_count_who_computes(outcomes: dict[str, Outcome]) -> None:
+    assert outcomes["fedau.thm2"].participants == pytest.approx(12)
+    assert outcomes["fedlaavg.thm4"].participants == 5
+    assert outcomes["fast.thm1"].participants == pytest.approx(8 * 0.95 + 5 * 0.05)
+    assert only("fedau.thm2", rates=[]).why == "fedau.thm2 also needs mean_weight_error, weight_square."
+
+
+def test_what_is_refuted_is_replaced_and_that_is_said(outcomes: dict[str, Outcome]) -> None:
+    verdicts = recorded()
+    for outcome in outcomes.values():
+        assert verdicts[outcome.claim]["verdict"] in ("supported", "exact", "proved")
+    fast = outcomes["fast.thm1"]
+    assert fast.claim == "fast.thm1.repaired-A"
+    assert fast.verdict_notes == ("fast.thm1 is refuted, so its repaired twin fast.thm1.repaired-A is used.",)
+    assert outcomes["amplified.thm31.average"].verdict_notes == (
+        "amplified.prop41 is refuted, so its repaired twin amplified.prop41.repaired is used.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("claim", "changed"),
+    [
+        ("fedau.thm2", "fedau.thm2"),
+        ("fedau.thm2", "fedau.thm3"),
+        ("fedlaavg.thm3", "fedlaavg.thm3.improved"),
+        ("amplified.thm31.average", "amplified.prop41.repaired"),
+    ],
+)
+@pytest.mark.parametrize("verdict", ["refuted", "inconsistent", "not checked"])
+def test_no_plan_rests_on_a_statement_that_fell(
+    monkeypatch: pytest.MonkeyPatch, claim: str, changed: str, verdict: str
+) -> None:
+    entries = {**recorded(), changed: {**recorded()[changed], "verdict": verdict}}
+    monkeypatch.setattr(statements, "recorded", lambda: entries)
+    outcome = only(claim)
+    assert outcome.rounds is None
+    assert outcome.why.endswith(f"{changed} is {verdict} and no repaired twin can be used.")
+
+
+def test_a_conditional_statement_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    evidence = [{"verdict": "conditional", "hypothesis": "coins"}]
+    entries = {**recorded(), "fedau.thm2": {"verdict": "conditional", "evidence": evidence}}
+    monkeypatch.setattr(statements, "recorded", lambda: entries)
+    assert usable("fedau.thm2") == (ledger["fedau.thm2"], "fedau.thm2 is conditional: it needs coins.")
+
+
+def test_a_target_out_of_reach_is_explained() -> None:
+    outcome = only("fast.thm1", constants={**CONSTANTS, "heterogeneity": 1.0}, choices={"snapshot_rate": [0.5]})
+    assert outcome.rounds is None
+    assert outcome.why.startswith("No step size brings fast.thm1.repaired-A to 0.1 within 2^40 rounds")
+    assert "heterogeneity**2*(4 - 4*snapshot_rate) alone is still 2 with heterogeneity = 1" in outcome.why
+
+
+def test_a_condition_that_no_step_can_mend_is_named() -> None:
+    why = only("fedamd.thm46", choices={"anchor_period": [1], "global_lr": [1]}).why
+    assert why.startswith("The condition fedamd.thm46, period does not hold: anchor_period >= 2 with anchor_period = 1")
+
+
+def test_a_bound_of_zero_takes_one_round() -> None:
+    nothing = {**CONSTANTS, "initial_gap": 0, "noise_std": 0, "heterogeneity": 0}
+    outcome = only("fast.thm1", constants=nothing, choices={"snapshot_rate": [1]})
+    assert (outcome.rounds, outcome.step and outcome.step.bound) == (1, 0)
+
+
+def test_a_bound_that_is_undefined_is_no_plan() -> None:
+    alone = {**CONSTANTS, "n_clients": 1, "snapshot_clients": 1}
+    outcome = only("fast.thm1", constants=alone, choices={"snapshot_rate": [1]}, rates=[])
+    assert outcome.rounds is None
+    assert outcome.why.startswith("fast.thm1.repaired-A is not defined here: constants must be ones at which")
+
+
+def test_missing_constants_are_named() -> None:
+    few = {name: CONSTANTS[name] for name in ("smoothness", "initial_gap", "n_clients")}
+    assert only("fedlaavg.thm3", constants=few, choices={}).why == (
+        "fedlaavg.thm3.improved also needs gradient_bound, noise_std, selected_share, staleness."
+    )
+
+
+BAD = {
+    "no target": ({"target": 0}, "target must be a number above 0; got 0"),
+    "unknown name": ({"constants": {"smoothnes": 1}}, "did you mean 'smoothness'?"),
+    "outside its domain": ({"constants": {"smoothness": -1}}, "smoothness must be > 0; got -1"),
+    "a choice outside its domain": ({"choices": {"interval": [2.5]}}, "interval must be whole number >= 1; got 2.5"),
+    "a choice that is no list": ({"choices": {"interval": 2}}, "choices interval must be a list of values; got 2"),
+    "constant and choice": ({"choices": {"n_clients": [3]}}, "no constant too"),
+    "what the plan seeks": ({"choices": {"local_lr": [0.1]}}, "which is what the plan seeks"),
+    "no probability": ({"choices": {"snapshot_rate": [1.5]}}, "snapshot_rate must be a probability in [0, 1]"),
+    "no cutoff at all": ({"choices": {"cutoff": [5, float("inf")]}}, "cutoff must be finite; got inf"),
+    "a rate too many": ({"rates": [0.5] * 3}, "one rate, or one for each of n_clients = 20"),
+    "a rate of 0": ({"rates": [0.0]}, "rates must be in (0, 1]; got 0.0"),
+}
+
+
+@pytest.mark.parametrize(("changes", "said"), BAD.values(), ids=BAD)
+def test_bad_input_is_one_sentence(changes: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError) as error:
+        replace(TASK, **changes)
+    assert said in str(error.value)
+
+
+def test_too_many_choices_are_refused() -> None:
+    with pytest.raises(InputError, match="at most 2000 combinations"):
+        only("fedamd.thm46", choices={"anchor_period": list(range(2, 60)), "global_lr": list(range(1, 60))})
