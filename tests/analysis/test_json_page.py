@@ -93,6 +93,14 @@ def test_weights(tmp_path: Path) -> None:
     )
 
 
+def test_plan(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "planning.md").read_text()
+    example = page.split("```toml\n")[1].split("```")[0]
+    (tmp_path / "plan.toml").write_text(example.replace('"fast"]', '"fast", "fedau"]'))
+    names = named("fltheory plan PLAN.toml --json")
+    assert all_keys([printed("plan", str(tmp_path / "plan.toml"), "--json")], names) == names
+
+
 def test_algorithms() -> None:
     names = named("fltheory algorithms --json")
     assert all_keys([printed("algorithms", "--json")], names) == names
