@@ -55,7 +55,9 @@ class Reactions:
         self._history = np.zeros((rounds, replicates, process.n_clients), dtype=np.bool_)
 
     def available(self, round: int) -> BoolArray:
-        found = np.asarray(self._process.step(self._history[:round], self._rng))
+        past = self._history[:round].view()
+        past.setflags(write=False)
+        found = np.asarray(self._process.step(past, self._rng))
         if found.shape != self._history.shape[1:] or found.dtype != np.bool_:
             allowed = f"an array of bools of shape {self._history.shape[1:]}"
             raise InputError("what a step of the process returns", found, allowed)

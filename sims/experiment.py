@@ -277,6 +277,8 @@ def parse(content: Mapping[str, Any]) -> Experiment:
     trains = experiment.problem.name == catalogue.TRAINING
     if trains != (experiment.kind == "train"):
         raise InputError("kind", experiment.kind, f'"{"train" if trains else "simulate"}" for this problem')
+    if experiment.record.final_model and not trains:
+        raise InputError("record.final_model", True, 'left out where nothing is trained (record.what = ["model"])')
     labels = [contestant.label for contestant in experiment.algorithm]
     if len(set(labels)) < len(labels):
         raise InputError("algorithm.label", labels, "a different one for each algorithm")

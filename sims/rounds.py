@@ -129,7 +129,7 @@ class Simulation:
         allowed = f"of shape (replicates, {setup.problem.dimension})"
         if not is_array_api_obj(start):
             raise InputError("start", start, f"a numpy or torch array {allowed}")
-        if start.ndim != 2 or start.shape[1] != setup.problem.dimension:
+        if start.ndim != 2 or start.shape[0] < 1 or start.shape[1] != setup.problem.dimension:
             raise InputError("start", start.shape, allowed)
         if (strength := strength_of(setup.selection)) and not hasattr(setup.problem, "train_accuracy"):
             raise InputError("selection.strength", strength, "0: this problem has no accuracy to adapt to")

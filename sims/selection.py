@@ -106,6 +106,8 @@ def snapshot(
     not_negative(strength=strength)
     if strength and interval is not None:
         raise InputError("strength", strength, "0 with an interval: it is the probability that adapts")
+    if not callable(otherwise):
+        raise InputError("otherwise", otherwise, "a selection of this module, such as all_available()")
     if getattr(otherwise, "func", None) is _snapshot:
         raise InputError("otherwise", "snapshot", "a selection without snapshots")
     size = count("size", size)

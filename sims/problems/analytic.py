@@ -60,8 +60,13 @@ class Analytic(ABC):
         """
         if is_exact(near):
             return near, self.objective(near)
-        near = near - newton(full_gradient(self, near))
         gradient = full_gradient(self, near)
+        while True:  # a step mends as many digits as the curvature's condition leaves
+            nearer = near - newton(gradient)
+            there = full_gradient(self, nearer)
+            if not np.abs(there).max() < np.abs(gradient).max():
+                break
+            near, gradient = nearer, there
         return near, self.objective(near) - (gradient * newton(gradient)).sum() / 2
 
     def heterogeneity_along(self, points: Array) -> Number:

@@ -63,6 +63,10 @@ class Constants:
     client_gradient_bound: Any = None
     upper: frozenset[str] = frozenset()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Plain values: a function that gives the heterogeneity need not travel."""
+        return {name: getattr(self, name) for name in vars(self)}
+
 
 @dataclass(frozen=True)
 class Draws:

@@ -16,6 +16,8 @@ from sims.problems.base import Constants, at_all_clients, full_gradient
 from sims.problems.finite_data import FiniteData, spread
 from sims.problems.rational import Number
 
+LARGEST = 1e70
+
 
 class Logistic(FiniteData):
     """F_n(x) = mean_i log(1 + exp(-y_ni a_ni . x)) + l2 ||x||^2 / 2 with labels +-1 and l2 > 0; floats only.
@@ -31,6 +33,9 @@ class Logistic(FiniteData):
         super().__init__(features, labels, l2, batch)
         if self.l2 <= 0:
             raise InputError("l2", l2, "greater than 0, or there need be no minimiser")
+        largest = float(np.abs(self.features.astype(np.float64)).max())
+        if largest > LARGEST:
+            raise InputError("features", largest, f"at most {LARGEST:g} in size, as their fourth powers must be floats")
         if (np.abs(self.labels[self.shares > 0]) != 1).any():
             raise InputError("labels", labels, "1 or -1")
 
@@ -95,7 +100,11 @@ class Logistic(FiniteData):
         gradient = full_gradient(self, x)
         step = 1.0
         while step > 1e-6:
-            direction = np.linalg.solve(self._hessians(x).mean(axis=0), gradient)
+            try:
+                direction = np.linalg.solve(self._hessians(x).mean(axis=0), gradient)
+            except np.linalg.LinAlgError:
+                allowed = "so large beside squares of the features that Newton's method works in floats"
+                raise InputError("l2", self.l2, allowed) from None
             nearer = x - step * direction
             there = full_gradient(self, nearer)
             if np.abs(there).max() < np.abs(gradient).max():  # squares would underflow

@@ -53,7 +53,9 @@ class Shifted(Analytic):
     @cached_property
     def constants(self) -> Constants:
         shape, columns = self.shape, self.centres.astype(np.float64).T
-        minimiser = np.array([self._stationary(column) for column in columns])
+        places = [self._stationary(column) for column in columns]
+        # Between the centres next to it the minimiser has more digits than as a number by itself.
+        values = [shape.value(way - (column - base)) for column, (base, way) in zip(columns, places, strict=True)]
         bound = shape.bound * root(Fraction(self.dimension))
         return Constants(
             smoothness=shape.smoothness,
@@ -63,23 +65,28 @@ class Shifted(Analytic):
             noise_smoothness=self.noise.smoothness,
             heterogeneity=self._heterogeneity,  # a search over all clients, seldom asked for
             gradient_bound=bound,
-            minimum=float(self.objective(minimiser)),
-            minimiser=minimiser,
+            minimum=float(np.mean(values, axis=1).sum()),
+            minimiser=np.array([base + way for base, way in places]),
             client_gradient_bound=bound,
         )
 
-    def _stationary(self, centres: Array) -> float:
-        """Where the slopes of all clients add up to 0, to a few ulps of its distances from the centres next to it."""
+    def _stationary(self, centres: Array) -> tuple[float, float]:
+        """Where the slopes of all clients add up to 0: the centre below it, and the way from there, to a few ulps."""
         ordered = np.unique(centres)
         if len(ordered) == 1:
-            return float(ordered[0])
-
-        def balance(x: float) -> float:
-            return self._balance(x - centres)
-
-        above = bisect_left(ordered, 0.0, lo=1, hi=len(ordered) - 1, key=balance)
-        low, high = ordered[above - 1], ordered[above]
-        return brentq(balance, low, high, xtol=sys.float_info.min, rtol=4 * sys.float_info.epsilon, maxiter=10_000)
+            return float(ordered[0]), 0.0
+        above = bisect_left(ordered, 0.0, lo=1, hi=len(ordered) - 1, key=lambda x: self._balance(x - centres))
+        base = float(ordered[above - 1])
+        offsets = centres - base
+        way = brentq(
+            lambda way: self._balance(way - offsets),
+            0.0,
+            float(ordered[above] - base),
+            xtol=sys.float_info.min,
+            rtol=4 * sys.float_info.epsilon,
+            maxiter=10_000,
+        )
+        return base, way
 
     def _balance(self, away: Array) -> float:
         """A number with the sign of the sum of the slopes at these distances from the centres, (N,).

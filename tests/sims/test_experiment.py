@@ -190,6 +190,7 @@ BAD = [
     (changed(kind="train"), r"kind must be \"simulate\" for this problem"),
     (changed(kind="simulated"), "kind must be 'simulate' or 'train'; got 'simulated'"),
     (changed(kind=None), "kind must be given"),
+    (changed(record={"final_model": True}), r"record\.final_model must be left out where nothing is trained"),
     (changed(round=5), r"key of the experiment must be one of .* \(did you mean rounds\?\); got 'round'"),
     (
         changed(record={"evry": 5}),

@@ -27,7 +27,7 @@ from sims.weighting import (
     FedAU,
     KnownRates,
 )
-from tests.sims.round_cases import RATES, plain, quadratic, run
+from tests.sims.round_cases import RATES, Rests, plain, quadratic, run
 
 
 def test_a_divergence_stops_at_the_first_bad_number_and_keeps_the_record():
@@ -350,3 +350,23 @@ def test_a_schedule_that_rounds_the_step_size_to_zero_is_named():
     setup = plain(lr=1e-200, schedule=schedules.decay([3], 1e-200))
     with pytest.raises(InputError, match=r"^schedule must be one that .*; in round 3 it would be 0\.0; got 'decay'$"):
         run(setup, 5)
+
+
+def test_a_run_of_no_replicate_is_refused():
+    with pytest.raises(InputError, match=r"^start must be of shape \(replicates, 1\); got \(0, 1\)"):
+        run(plain(), 5, replicates=0)
+
+
+def test_a_snapshot_needs_a_selection_for_the_other_rounds():
+    with pytest.raises(InputError, match=r"^otherwise must be a selection of this module"):
+        selection.snapshot(1, None, interval=2)
+
+
+def test_a_reactive_process_cannot_rewrite_the_past():
+    class Rewrites(Rests):
+        def step(self, history, rng):
+            history[...] = True
+            return super().step(history, rng)
+
+    with pytest.raises(ValueError, match="read-only"):
+        run(plain(Rewrites(3)), 5)
