@@ -358,14 +358,13 @@ def _evaluated(claim: Claim, constants: Mapping[str, float]) -> tuple[float | No
     """The bound, the conditions that fail, and why there is no bound."""
     assert claim.bound is not None
     needed = {s.name for part in (claim.bound.rhs, *claim.conditions.values()) for s in part.free_symbols}
+    broken: list[str] = []
     try:
         checked = Constants(**{name: float(constants[name]) for name in sorted(needed)})
         broken = [name for name, holds in conditions_at(claim, checked).items() if not holds]
         return claim.bound.at(checked), broken, []
     except InputError as error:
-        return None, [], [str(error)]
-    except ZeroDivisionError:
-        return None, broken, ["the right-hand side divides by zero at these constants"]
+        return None, broken, [str(error)]
 
 
 def _initial_gap(experiment: Mapping[str, Any], index: int, first: float) -> tuple[float, str]:

@@ -147,7 +147,8 @@ def test_a_foreign_package_adds_a_figure(foreign_package: Path) -> None:
     scale = '[scale.smoke]\nrounds = 20\nrecord = { what = ["objective_gap"] }\n'
     (foreign_package / "experiments" / "mine.toml").write_text(f"{EXPERIMENT}{scale}")
     command = [COMMAND, "figures", "mypaper", "--scale", "smoke"]
-    done = subprocess.run(command, env=environment, cwd=foreign_package, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, env=environment, cwd=foreign_package, capture_output=True, text=True, check=False)
+    assert done.returncode == 1  # nothing was drawn
     assert done.stdout == ""
     assert "mypaper.fig1 is not drawn: results has no run of experiments/mine.toml at smoke scale" in done.stderr
     command.append("--run")
