@@ -66,27 +66,29 @@ class Shifted(Analytic):
             heterogeneity=self._heterogeneity,  # a search over all clients, seldom asked for
             gradient_bound=bound,
             minimum=float(np.mean(values, axis=1).sum()),
-            minimiser=np.array([base + way for base, way in places]),
+            minimiser=np.array([self._root(column, 0.0) for column in columns]),
             client_gradient_bound=bound,
         )
 
     def _stationary(self, centres: Array) -> tuple[float, float]:
-        """Where the slopes of all clients add up to 0: the centre below it, and the way from there, to a few ulps."""
-        ordered = np.unique(centres)
-        if len(ordered) == 1:
-            return float(ordered[0]), 0.0
-        above = bisect_left(ordered, 0.0, lo=1, hi=len(ordered) - 1, key=lambda x: self._balance(x - centres))
-        base = float(ordered[above - 1])
+        """Where the slopes of all clients add up to 0: the centre nearest to it, and the way from there."""
+        root = self._root(centres, 0.0)
+        base = float(centres[np.abs(centres - root).argmin()])
+        return base, self._root(centres, base)
+
+    def _root(self, centres: Array, base: float) -> float:
+        """Where the slopes of all clients add up to 0, seen from `base`: to a few ulps of its distance from there."""
         offsets = centres - base
-        way = brentq(
-            lambda way: self._balance(way - offsets),
-            0.0,
-            float(ordered[above] - base),
-            xtol=sys.float_info.min,
-            rtol=4 * sys.float_info.epsilon,
-            maxiter=10_000,
-        )
-        return base, way
+        ordered = np.unique(offsets)
+        if len(ordered) == 1:
+            return float(ordered[0])
+
+        def balance(x: float) -> float:
+            return self._balance(x - offsets)
+
+        above = bisect_left(ordered, 0.0, lo=1, hi=len(ordered) - 1, key=balance)
+        low, high = ordered[above - 1], ordered[above]
+        return brentq(balance, low, high, xtol=sys.float_info.min, rtol=4 * sys.float_info.epsilon, maxiter=10_000)
 
     def _balance(self, away: Array) -> float:
         """A number with the sign of the sum of the slopes at these distances from the centres, (N,).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 
 import numpy as np
@@ -32,6 +33,13 @@ def test_a_minimum_far_from_0_is_not_the_value_at_a_rounded_minimiser() -> None:
     constants = log_cosh(centres).constants
     assert constants.minimum == pytest.approx(true, rel=1e-14)
     assert constants.minimiser[0] == 1e12 + float(way)
+
+
+@pytest.mark.parametrize("far", [1e3, 1e10, 1e15, 1e20])
+def test_a_client_far_away_leaves_the_others_minimum_its_digits(far: float) -> None:
+    for side in (-1, 1):
+        found = log_cosh([side * far] + [0.0] * 9).constants.minimiser[0]
+        assert found == pytest.approx(side * math.atanh(1 / 9), rel=1e-14)
 
 
 def test_the_centre_of_a_nearly_singular_quadratic_is_found() -> None:
