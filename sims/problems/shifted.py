@@ -53,9 +53,7 @@ class Shifted(Analytic):
     @cached_property
     def constants(self) -> Constants:
         shape, columns = self.shape, self.centres.astype(np.float64).T
-        places = [self._stationary(column) for column in columns]
-        # Between the centres next to it the minimiser has more digits than as a number by itself.
-        values = [shape.value(way - (column - base)) for column, (base, way) in zip(columns, places, strict=True)]
+        minimiser = np.array([self._root(column) for column in columns])
         bound = shape.bound * root(Fraction(self.dimension))
         return Constants(
             smoothness=shape.smoothness,
@@ -65,26 +63,24 @@ class Shifted(Analytic):
             noise_smoothness=self.noise.smoothness,
             heterogeneity=self._heterogeneity,  # a search over all clients, seldom asked for
             gradient_bound=bound,
-            minimum=float(np.mean(values, axis=1).sum()),
-            minimiser=np.array([self._root(column, 0.0) for column in columns]),
+            minimum=sum(self._lowest(column, x) for column, x in zip(columns, minimiser, strict=True)),
+            minimiser=minimiser,
             client_gradient_bound=bound,
         )
 
-    def _stationary(self, centres: Array) -> tuple[float, float]:
-        """Where the slopes of all clients add up to 0: the centre nearest to it, and the way from there."""
-        root = self._root(centres, 0.0)
-        base = float(centres[np.abs(centres - root).argmin()])
-        return base, self._root(centres, base)
+    def _lowest(self, centres: Array, minimiser: float) -> float:
+        """The mean of phi at the minimiser, which has more digits as a way from the nearest centre."""
+        offsets = centres - centres[np.abs(centres - minimiser).argmin()]
+        return float(self.shape.value(self._root(offsets) - offsets).mean())
 
-    def _root(self, centres: Array, base: float) -> float:
-        """Where the slopes of all clients add up to 0, seen from `base`: to a few ulps of its distance from there."""
-        offsets = centres - base
-        ordered = np.unique(offsets)
+    def _root(self, centres: Array) -> float:
+        """Where the slopes of all clients add up to 0, to a few ulps."""
+        ordered = np.unique(centres)
         if len(ordered) == 1:
             return float(ordered[0])
 
         def balance(x: float) -> float:
-            return self._balance(x - offsets)
+            return self._balance(x - centres)
 
         above = bisect_left(ordered, 0.0, lo=1, hi=len(ordered) - 1, key=balance)
         low, high = ordered[above - 1], ordered[above]
