@@ -102,7 +102,7 @@ def _outcome(task: Task, statement: Statement) -> Outcome:
     missing = promise.missing()
     if missing:
         return Outcome(statement, claim.id, notes, f"{claim.id} also needs {', '.join(missing)}.")
-    reached: list[tuple[float, float, Mapping[str, float]]] = []
+    reached: list[tuple[int, float, Mapping[str, float]]] = []
     failed: list[tuple[float, str]] = []
     for choice in promise.choices():
         try:
@@ -115,7 +115,8 @@ def _outcome(task: Task, statement: Statement) -> Outcome:
             reached.append((rounds, promise.participants(choice, rounds) or 0.0, choice))
     if not reached:
         return Outcome(statement, claim.id, notes, min(failed)[1])
-    return promise.outcome(min(reached, key=lambda found: found[:2])[2], notes)
+    fewest, _, best = min(reached, key=lambda found: found[:2])
+    return promise.outcome(best, fewest, notes)
 
 
 @dataclass(frozen=True)
@@ -189,8 +190,9 @@ class _Promise:
             conditions = "; ".join(f"{name}: {condition}" for name, condition in on_steps(self.claim).items())
             return None, f"No step size satisfies {self.claim.id} ({conditions}).", math.inf
         step = self.best(choice, MOST_ROUNDS, largest)
-        if step is None or step.bound > self.task.target:
-            return None, self.floor(choice, largest), math.inf if step is None else step.bound
+        assert step is not None  # the other conditions were looked at above
+        if step.bound > self.task.target:
+            return None, self.floor(choice, step), step.bound
 
         def reached(rounds: int) -> bool:
             step = self.best(choice, rounds, largest)
@@ -207,10 +209,8 @@ class _Promise:
     def largest(self, choice: Values) -> float:
         return largest_step(on_steps(self.claim), self.at(choice, MOST_ROUNDS))
 
-    def floor(self, choice: Values, largest: float) -> str:
-        """Why even the largest number of rounds does not reach the target."""
-        step = self.best(choice, MOST_ROUNDS, largest)
-        assert step is not None  # the conditions were looked at before
+    def floor(self, choice: Values, step: Step) -> str:
+        """Why even the largest number of rounds does not reach the target, with its best step."""
         values = {**self.at(choice, MOST_ROUNDS), "local_lr": step.size}
         terms = self.terms(values)
         worst = max(terms, key=lambda term: terms[term])
@@ -233,9 +233,7 @@ class _Promise:
             return None
         return sum(rates) / len(rates) * values["n_clients"]
 
-    def outcome(self, choice: Mapping[str, float], notes: tuple[str, ...]) -> Outcome:
-        rounds, _, _ = self.rounds(choice)
-        assert rounds is not None
+    def outcome(self, choice: Mapping[str, float], rounds: int, notes: tuple[str, ...]) -> Outcome:
         step = self.best(choice, rounds, self.largest(choice))
         assert step is not None
         values = {**self.at(choice, rounds), "local_lr": step.size}
