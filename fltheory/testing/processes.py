@@ -169,19 +169,17 @@ def _interval_law(process: ParticipationProcess, after: list[BoolArray]) -> str 
     return None
 
 
-def _far(
-    what: str, got: FloatArray, wanted: npt.ArrayLike, variance: npt.ArrayLike | None = None, n: int = SEEDS
-) -> str | None:
-    """Where a mean of n observations in [0, 1] is too far from `wanted` (n_clients,)."""
+def _far(what: str, got: FloatArray, wanted: npt.ArrayLike, variance: npt.ArrayLike | None = None) -> str | None:
+    """Where a mean over all traces of observations in [0, 1] is too far from `wanted` (n_clients,)."""
     said = np.asarray(wanted, dtype=np.float64)
     expected = np.clip(said, 0, 1)
     spread = expected * (1 - expected) if variance is None else np.maximum(np.asarray(variance), 0)
-    allowed = bernstein(spread, n)
+    allowed = bernstein(spread, SEEDS)
     bad = np.flatnonzero(~(np.abs(got - said) <= allowed))
     if bad.size == 0:
         return None
     c = bad[0]
-    return f"client {c}: {what} is {got[c]:.4g} in {n} traces, the process says {said[c]:.4g} (within {allowed[c]:.2g})"
+    return f"client {c}: {what} is {got[c]:.4g} in {SEEDS} traces, the process says {said[c]:.4g} (within {allowed[c]:.2g})"
 
 
 def _marginal(process: ParticipationProcess, traces: BoolArray) -> str | None:
