@@ -179,7 +179,8 @@ def _far(what: str, got: FloatArray, wanted: npt.ArrayLike, variance: npt.ArrayL
     if bad.size == 0:
         return None
     c = bad[0]
-    return f"client {c}: {what} is {got[c]:.4g} in {SEEDS} traces, the process says {said[c]:.4g} (within {allowed[c]:.2g})"
+    stated = f"the process says {said[c]:.4g} (within {allowed[c]:.2g})"
+    return f"client {c}: {what} is {got[c]:.4g} in {SEEDS} traces, {stated}"
 
 
 def _marginal(process: ParticipationProcess, traces: BoolArray) -> str | None:
