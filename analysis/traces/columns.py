@@ -16,6 +16,7 @@ from polars.exceptions import PanicException, PolarsError
 from fltheory.errors import InputError
 
 COLUMNS = "client and round (or timestamp, with round_length), and available where it was recorded"
+THERE, AWAY = ("avail", "online", "participat", "active"), ("unavail", "offline", "inactive")
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 MICRO = 10**6
 FARTHEST = 10**12  # seconds, so that the microseconds between any two timestamps fit in an int64
@@ -56,9 +57,10 @@ def open_log(path: Path, when: str) -> Table:
         wanted = ["client", when, *(["available"] if "available" in found else [])]
         if not {"client", when} <= set(found):
             raise InputError("the columns of the log", found, _needed(found, when))
-        if "available" not in found and (near := _like_available(found)):
+        if "available" not in found and (near := _like_available([name for name in found if name not in wanted])):
+            what = f"the opposite of {near!r}" if any(word in _letters(near) for word in AWAY) else repr(near)
             otherwise = "or leave that column out if it says something else"
-            raise InputError("the columns of the log", found, f"{COLUMNS}: write {near!r} as 'available', {otherwise}")
+            raise InputError("the columns of the log", found, f"{COLUMNS}: write {what} as 'available', {otherwise}")
         if twice := [name for name in wanted if f"{name}_duplicated_0" in found]:  # so polars renames them
             raise InputError("the columns of the log", twice[0], "there once each")
         frame = lazy.select(wanted).with_row_index("row").collect()
@@ -88,9 +90,16 @@ def _needed(found: list[str], when: str) -> str:
 
 def _like_available(found: list[str]) -> str:
     """The column most likely meant as `available`, or "": if ignored, rows that say 0 would count as participations."""
-    alike = {name.strip().lower(): name for name in found}
-    near = difflib.get_close_matches("available", alike, n=1, cutoff=0.7)
-    return alike[near[0]] if near else ""
+    for name in found:
+        plain = _letters(name)
+        misspelt = plain.startswith("av") and difflib.get_close_matches("available", [plain], cutoff=0.7)
+        if misspelt or any(word in plain for word in (*THERE, *AWAY)):
+            return name
+    return ""
+
+
+def _letters(name: str) -> str:
+    return re.sub("[^a-z]", "", name.lower())
 
 
 def client_ids(table: Table) -> pl.Series:
@@ -135,7 +144,7 @@ def timestamps(table: Table) -> npt.NDArray[np.int64]:
     if column.dtype in (pl.Datetime, pl.Date):
         instants = column.cast(pl.Datetime("us")).to_physical()
     elif column.dtype.is_numeric() or text.head(1).cast(pl.Float64, strict=False).is_not_null().all():
-        if text.str.contains(COMPACT).all():
+        if 2 * text.str.contains(COMPACT).sum() > len(text):  # a row that is no date does not make seconds of the others
             allowed = "a date written as 2024-01-31, or a number of seconds that does not look like a date"
             raise InputError("timestamp on line 2 of the log", text[0], allowed)
         instants = (text.cast(pl.Float64, strict=False) * MICRO).round().cast(pl.Int64, strict=False)
@@ -199,8 +208,8 @@ def _whole(table: Table, column: str) -> pl.Series:
         digits = 24 if values.dtype == pl.Float32 else 53
         table.require(
             column,
-            values.is_null() | values.is_nan() | values.is_infinite() | (values.abs() <= 2**digits),
-            f"at most 2**{digits} in size: a larger {values.dtype} need not be the whole number that was meant",
+            values.is_null() | values.is_nan() | values.is_infinite() | (values.abs() < 2**digits),
+            f"below 2**{digits} in size: a larger {values.dtype} need not be the whole number that was meant",
         )
         return values.set(values != values.round(), None).cast(pl.Int64, strict=False)
     return table.text(column).str.replace(r"\.0*$", "").cast(pl.Int64, strict=False)

@@ -167,12 +167,17 @@ def test_a_whole_float_is_the_client_of_that_number(tmp_path: Path, known: Any) 
 
 
 def test_floats_up_to_the_largest_whole_ones_are_read(tmp_path: Path) -> None:
-    log = read_log(written(tmp_path, {"client": [2.0**53, -0.0, 1e15], "round": [0.0, 1.0, 2.0**53]}, "parquet"))
-    assert log.clients == ("0", "1000000000000000", str(2**53))
-    assert log.n_rounds == 2**53 + 1
+    largest = 2.0**53 - 1
+    log = read_log(written(tmp_path, {"client": [largest, -0.0, 1e15], "round": [0.0, 1.0, largest]}, "parquet"))
+    assert log.clients == ("0", "1000000000000000", str(2**53 - 1))
+    assert log.n_rounds == 2**53
+    for column in ("client", "round"):  # 2^53 may be 2^53 + 1, rounded
+        whole = {"client": [1.0], "round": [1.0]} | {column: [2.0**53]}
+        with pytest.raises(InputError, match=rf"{column} on row 1 of the log must be below 2\*\*53"):
+            read_log(written(tmp_path, whole, "parquet"))
     short = pl.DataFrame({"client": [1, 2], "round": [3.0, 2.0**24 + 2]}, schema_overrides={"round": pl.Float32})
     short.write_parquet(tmp_path / "short.parquet")
-    with pytest.raises(InputError, match=r"round on row 2 of the log must be at most 2\*\*24"):
+    with pytest.raises(InputError, match=r"round on row 2 of the log must be below 2\*\*24"):
         read_log(tmp_path / "short.parquet")
 
 
@@ -254,8 +259,24 @@ BAD_LOGS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
             {},
             f"columns of the log must be client and round .*: write '{name}' as 'available', or leave that column out",
         )
-        for name in ("Available", " available", "AVAILABLE ", "availble", "avaliable", "availability", "is_available")
+        for name in (
+            *("Available", " available", "AVAILABLE ", "availble", "avaliable", "availability", "is_available"),
+            *("is_avail", "avail_flag", "online", "participated", "active"),
+        )
     },
+    **{
+        f"column {name!r}": (
+            f"client,round,{name}\n1,0,0\n1,1,1\n",
+            {},
+            f"columns of the log must be client and round .*: write the opposite of '{name}' as 'available', or leave",
+        )
+        for name in ("unavailable", "is_offline", "inactive")
+    },
+    "dates and a slip": (
+        "client,timestamp\n1,20240131\n1,20240100\n1,20240201\n",
+        {"round_length": "1h"},
+        "timestamp on line 2 of the log must be a date written as 2024-01-31",
+    ),
     "negative round": ("client,round\n1,2\n1,-3\n", {}, "round on line 3 .* at least 0 .*'-3'"),
     "fractional round": ("client,round\n1,2.5\n", {}, "round on line 2 .* whole number .*'2.5'"),
     "NaN round": ("client,round\n1,nan\n", {}, "round on line 2 .*'nan'"),
@@ -331,7 +352,7 @@ BAD_COLUMNS: dict[str, tuple[dict[str, list[Any]], dict[str, Any], str]] = {
         {},
         r"round on row 1 .*2\*\*53 .*Float64.*1e\+16",
     ),
-    "client too large for a float": ({"client": [1e17], "round": [0]}, {}, r"client on row 1 .*at most 2\*\*53"),
+    "client too large for a float": ({"client": [1e17], "round": [0]}, {}, r"client on row 1 .*below 2\*\*53"),
     "compact dates": ({"client": [1], "timestamp": [202401311430.0]}, {"round_length": "1d"}, "written as 2024-01-31"),
     "null round": ({"client": [1, 1], "round": [0, None]}, {}, "round on row 2 .*None"),
     "null client": ({"client": ["a", None], "round": [0, 1]}, {}, "client on row 2 .*None"),
