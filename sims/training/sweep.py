@@ -20,10 +20,12 @@ import polars as pl
 from fltheory.errors import InputError, count, one_of
 from sims.algorithms import algorithms
 from sims.experiment import Experiment, parse
-from sims.recorder import METRICS, PER_CLIENT
+from sims.recorder import EVALUATED, PER_CLIENT
 from sims.store import Run
 
 FIELDS = ("local_lr", "global_lr", "metric", "last")
+OBJECTIVES = ("objective", "objective_gap", "squared_gradient", "squared_distance")
+RANKED = (*(name for name in EVALUATED if name not in PER_CLIENT), *OBJECTIVES)  # what says how good a model is
 
 
 @dataclass(frozen=True)
@@ -89,10 +91,8 @@ def _checked(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
         if not isinstance(values, list) or not values or not all(_is_positive(value) for value in values):
             raise InputError(f"sweep.{name}", values, "a list of positive numbers")
         grid[name] = [float(value) for value in values]
-    vectors = ("model", *PER_CLIENT)
-    known = [name for name, metric in METRICS.items() if name not in vectors and not metric.of_a_round]
-    if grid["metric"] not in known:
-        raise InputError("sweep.metric", grid["metric"], one_of(str(grid["metric"]), known))
+    if grid["metric"] not in RANKED:
+        raise InputError("sweep.metric", grid["metric"], one_of(str(grid["metric"]), RANKED))
     grid["last"] = count("sweep.last", grid["last"])
     record = base.get("record", {})
     if not isinstance(record, Mapping):
@@ -148,4 +148,4 @@ def _value(data: pl.DataFrame, label: str, experiment: Experiment, grid: Mapping
 def _better(value: float, than: float, metric: str) -> bool:
     if math.isnan(value):
         return False
-    return math.isnan(than) or (value > than if "accuracy" in metric else value < than)
+    return math.isnan(than) or (value > than if metric.endswith("_accuracy") else value < than)

@@ -62,6 +62,12 @@ def test_the_largest_accuracy_is_best():
     assert {label: (point.local_lr, point.global_lr) for label, point in best.items()} == BEST
 
 
+@pytest.mark.parametrize("metric", ["client_accuracy_std", "client_test_accuracy_std", "client_loss_std"])
+def test_the_least_spread_is_best(metric):
+    _, best = sweep(CONTENT | {"sweep": CONTENT["sweep"] | {"metric": metric}}, Runs())
+    assert {label: (point.local_lr, point.global_lr) for label, point in best.items()} == BEST
+
+
 def test_what_does_not_come_to_its_end_is_not_best():
     points, best = sweep(CONTENT, Runs(ends=False))
     assert all(math.isnan(point.value) for point in points)
@@ -81,6 +87,8 @@ def test_what_does_not_come_to_its_end_is_not_best():
         ({"local_lr": [1], "last": 0}, "sweep.last must be a whole number"),
         ({"local_lr": [1], "metric": "weight_error"}, "sweep.metric must be one of"),
         ({"local_lr": [1], "metric": "model"}, "sweep.metric must be one of"),
+        ({"local_lr": [1], "metric": "vectors_sent"}, "sweep.metric must be one of"),
+        ({"local_lr": [1], "metric": "client_losses"}, "sweep.metric must be one of"),
         ({"local_lr": [1], "metric": ["train_loss"]}, "sweep.metric must be one of"),
     ],
 )
