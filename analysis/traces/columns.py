@@ -144,7 +144,7 @@ def timestamps(table: Table) -> npt.NDArray[np.int64]:
     if column.dtype in (pl.Datetime, pl.Date):
         instants = column.cast(pl.Datetime("us")).to_physical()
     elif column.dtype.is_numeric() or text.head(1).cast(pl.Float64, strict=False).is_not_null().all():
-        if 2 * text.str.contains(COMPACT).sum() > len(text):  # a row that is no date does not make seconds of the others
+        if 2 * text.str.contains(COMPACT).sum() > len(text):  # one slip does not make seconds of dates
             allowed = "a date written as 2024-01-31, or a number of seconds that does not look like a date"
             raise InputError("timestamp on line 2 of the log", text[0], allowed)
         instants = (text.cast(pl.Float64, strict=False) * MICRO).round().cast(pl.Int64, strict=False)
