@@ -47,6 +47,7 @@ HARMLESS: dict[tuple[str, str], str] = {
     ("fast.lem2", "without condition constants"): IMPLIED,
     ("fast.lem2.improved", "without condition constants"): IMPLIED,
     ("fast.thm2.repaired", "without condition probability"): "implied: a probability is at most 1",
+    ("fast.A8_A10", "step: twice the room"): "2/L is short enough",
     ("fast.fact.5pct", "largest share: times 13/10"): "a larger share says less",
     ("fedau.alg2", "largest: times 13/10"): "a larger largest weight says less",
     ("fedau.alg2", "fewest: times 7/10"): "fewer intervals say less",

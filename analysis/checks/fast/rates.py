@@ -9,7 +9,7 @@ from typing import Any
 
 from sympy import Rational, sqrt
 
-from analysis.checks import CheckBook, Depth, mutate, plus, put, times
+from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without
 from analysis.checks.certificates import Fact, chain, identity
 from analysis.checks.fast.family import Family
 from analysis.checks.fast.nonconvex import SCHEDULE, printed_sides
@@ -102,6 +102,8 @@ def _theorem_1(step: Any) -> Any:
         mutate("bound", "plus (1-q)^2 sigma_G^2", lambda e: e + (1 - q) ** 2 * sigma_G**2),
         mutate("snapshots", "a threshold larger by 1/5", lambda c: c.func(c.gts, c.lts + F(1, 5))),
         mutate("equal cohorts", "n smaller than m", lambda c: n <= c.rhs - 1),
+        without("equal cohorts"),
+        without("equal cohorts, conversely"),
         mutate("many rounds", "more", lambda c: 10**4 * c.lts <= c.gts),
         put("many rounds", (m * K) ** 3, (m * K) ** 4),
         put("many rounds", (m * K) ** 3, (m / K) ** 3),
@@ -114,8 +116,10 @@ def equal_cohorts_settle_at_a_floor(claim: Claim, depth: Depth) -> Evidence:
     assert claim.bound is not None
     equal = _theorem_1(fast.step_constant / sqrt(R * K / m)).subs(n, m)
     drift = equal.coeff(sigma_G, 2) * sigma_G**2  # of order m K/R, at most 1/sqrt(m K R) for these R
+    sides = [(condition.lts, condition.gts) for condition in claim.conditions.values()]
     sound = [
         _tuned_step(claim),
+        Fact("m = n is given", (n, m) in sides and (m, n) in sides),
         identity(
             "the bound is Theorem 1's at this step and m = n, with 1/sqrt(m K R) for m K/R",
             claim.bound.rhs - equal + drift - drift * R / (m * K) / sqrt(m * K * R),

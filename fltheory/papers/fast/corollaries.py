@@ -62,7 +62,11 @@ cor2 = paper.claim(
     kind="corollary", where="Corollary 2, (4)",
     words="For m = n and R >= (m K)^3 both terms of Corollary 1 are of order 1/sqrt(m K R).",
     assumes=(ass1, ass2, ass3),
-    conditions=STEPS | SNAPSHOTS | {"equal cohorts": n <= m, "many rounds": (m * K) ** 3 <= R},
+    conditions=STEPS | SNAPSHOTS | {
+        "equal cohorts": n <= m,
+        "equal cohorts, conversely": m <= n,
+        "many rounds": (m * K) ** 3 <= R,
+    },
     formulas={"local_lr": TUNED},
     bound=Bound(
         AVERAGE,
