@@ -50,7 +50,7 @@ class Bound:
             rhs = sympy.sympify(self.rhs, strict=True)
         except sympy.SympifyError:
             rhs = None
-        if not isinstance(rhs, sympy.Expr):
+        if not isinstance(rhs, sympy.Expr) or rhs.is_Matrix or rhs.has(sympy.zoo, sympy.nan):
             raise InputError("right-hand side of a bound", self.rhs, "a sympy expression or a number")
         object.__setattr__(self, "rhs", rhs)
 

@@ -106,7 +106,7 @@ def test_a_bound_is_an_expression_or_a_number() -> None:
     assert (claim.bound.rhs, claim.bound.at()) == (sympy.Integer(5), 5.0)
     assert statement(claim)
     claim.bound.check_units()
-    for bad in ("5", "rate", None, True, rate < 1, [rate]):
+    for bad in ("5", "rate", None, True, rate < 1, [rate], sympy.zoo, sympy.nan, sympy.Matrix([1])):
         with pytest.raises(InputError, match="right-hand side of a bound must be a sympy expression or a number"):
             Bound("E", bad)  # type: ignore[arg-type]
 
