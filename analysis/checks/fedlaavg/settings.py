@@ -15,7 +15,6 @@ from analysis.checks.tools import SLACK
 from analysis.domains import Choice, Domain, Real, Several, Whole
 from analysis.trials import Point
 
-INDEPENDENT = "noise independent over clients (printed in the proof of Lemma 3 alone)"
 SPACE: dict[str, Domain] = {
     "centres": Several(Real(-3, 3), 1, 64),
     "caps": Several(Real("1/10", 3), 1, 4),

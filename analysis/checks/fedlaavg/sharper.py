@@ -18,10 +18,10 @@ from analysis.checks import CheckBook, Depth, put, times, without
 from analysis.checks.certificates import Fact, at_most_one, below_one, identity, more_than, nonnegative, proved
 from analysis.checks.fedlaavg import seldom
 from analysis.checks.fedlaavg.descent import early, rhs
-from analysis.checks.fedlaavg.settings import GRID, INDEPENDENT, SPACE, grid, run
+from analysis.checks.fedlaavg.settings import GRID, SPACE, grid, run
 from analysis.checks.fedlaavg.theorem3 import AVERAGE_MUTANTS, STALE, average_trial, together
 from analysis.checks.points import held_at, tally_of
-from analysis.checks.tools import reading, rests_on
+from analysis.checks.tools import INDEPENDENT_NOISE, reading, rests_on
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, right_side
 from fltheory.ledger import Claim
@@ -56,7 +56,7 @@ def _last_iterations(claim: Claim, depth: Depth) -> Iterator[Point]:
     sharper.eq29_improved,
     mutants=[times("bound", "1/2"), put("bound", sigma, 0), put("bound", G, 0), without("late"), without("step")],
 )
-@reading(INDEPENDENT)
+@reading(INDEPENDENT_NOISE)
 @rests_on({"step": gamma <= 1 / (2 * L), "late": iteration > I})
 def descent_at_the_current_gradient(claim: Claim, depth: Depth) -> Evidence:
     """Half the squares of the gradient, of the mean m of the stale ones and of their difference for <grad f, m>;
@@ -177,7 +177,7 @@ def _power(j: int) -> F:
 @checks(
     sharper.thm3_improved, mutants=[*AVERAGE_MUTANTS[:3], put("bound", sigma, 0), put("bound", G, 0), without("step")]
 )
-@reading(INDEPENDENT)
+@reading(INDEPENDENT_NOISE)
 @rests_on({"step": gamma <= 1 / (2 * L)})
 def from_the_first_iteration_on(claim: Claim, depth: Depth) -> Evidence:
     """Smoothness and G for the first I iterations, descents at the current gradient for the others."""
@@ -191,7 +191,7 @@ def from_the_first_iteration_on(claim: Claim, depth: Depth) -> Evidence:
 
 
 @checks(iterations.eq33_repaired, mutants=[times("bound", "1/10"), put("bound", B, 0), without("step")])
-@reading(INDEPENDENT)
+@reading(INDEPENDENT_NOISE)
 @rests_on({"step": gamma < 1 / (2 * L)})
 def at_least_the_smaller_constants(claim: Claim, depth: Depth) -> Evidence:
     """Not below the bound of thm3.improved, term by term."""

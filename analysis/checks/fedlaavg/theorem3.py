@@ -23,9 +23,9 @@ from analysis.checks.fedlaavg.sampling import (
     reacting,
     theorem_3_trial,
 )
-from analysis.checks.fedlaavg.settings import GRID, INDEPENDENT, SPACE, grid, run
+from analysis.checks.fedlaavg.settings import GRID, SPACE, grid, run
 from analysis.checks.points import held_at, tally_of, witnessed
-from analysis.checks.tools import rational_sample, reading, rests_on
+from analysis.checks.tools import INDEPENDENT_NOISE, rational_sample, reading, rests_on
 from analysis.evidence import Evidence, Tally, algebra, ratio_text
 from analysis.letters import in_text
 from analysis.trials import Point, Sides, exact_value, right_side, stated
@@ -138,7 +138,7 @@ def _held(claim: Claim, *tried: tuple[Any, Iterable[Any]]) -> Evidence:
 
 
 @checks(paper.thm3_repaired, mutants=[times("bound", "1/10"), put("bound", B, 0), *NEEDED, without("horizon")])
-@reading(INDEPENDENT)
+@reading(INDEPENDENT_NOISE)
 @rests_on({"step": gamma < 1 / (2 * L), "horizon": T > I})
 def after_the_first_phase(claim: Claim, depth: Depth) -> Evidence:
     """The constants from (30) and (32) summed over t > I; and runs."""
@@ -175,7 +175,7 @@ def full_points(depth: Depth) -> Iterator[dict[str, Any]]:
         without("range"),
     ],
 )
-@reading(INDEPENDENT)
+@reading(INDEPENDENT_NOISE)
 @rests_on({"range": gamma <= 1 / (2 * L)})
 def full_participation(claim: Claim, depth: Depth) -> Evidence:
     """I = 0 in (33); the stated step; runs with everybody in every iteration."""

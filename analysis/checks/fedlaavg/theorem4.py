@@ -13,10 +13,10 @@ from analysis.checks.fedlaavg import seldom
 from analysis.checks.fedlaavg.by_rounds import DOMAIN, DRIFTS, LEVEL, MUTANTS, STALE, local_grid
 from analysis.checks.fedlaavg.descent import follows, rhs
 from analysis.checks.fedlaavg.sampling import LATE, eq52_trial, in_rounds, reacting, theorem_4_trial
-from analysis.checks.fedlaavg.settings import INDEPENDENT, LOCAL, SPACE, run
+from analysis.checks.fedlaavg.settings import LOCAL, SPACE, run
 from analysis.checks.fedlaavg.theorem3 import order_form, together
 from analysis.checks.points import tally_of
-from analysis.checks.tools import reading, rests_on
+from analysis.checks.tools import INDEPENDENT_NOISE, reading, rests_on
 from analysis.evidence import Evidence, Tally, conditional, ratio_text
 from analysis.trials import Point, Sides, right_side
 from fltheory.ledger import Claim
@@ -108,7 +108,7 @@ def theorem_4(claim: Claim, depth: Depth) -> Evidence:
 
 
 @checks(paper.thm4_repaired, mutants=[times("bound", "1/10"), put("bound", B, 0), *TERMS, without("step")])
-@reading(INDEPENDENT)
+@reading(INDEPENDENT_NOISE)
 @rests_on({"step": STEP})
 def theorem_4_repaired(claim: Claim, depth: Depth) -> Evidence:
     """The constant from a repaired (46); runs from the first round on."""

@@ -64,11 +64,12 @@ ass1 = paper.assumption(
 )  # fmt: skip
 ass2 = paper.assumption(
     "ass2", "Gradient variance at most sigma^2", where="Assumption 2",
-    words="A stochastic gradient of client i differs from grad f_i by at most sigma^2 in mean square, at every x.",
+    words="A stochastic gradient of client i differs from grad f_i by at most sigma^2 in mean square, at every x; the "
+    "noise of different clients is independent.",
     latex=r"\mathbb{E}\|\mathbf{g}_i(\mathbf{x}) - \nabla f_i(\mathbf{x})\|^2 \le \sigma^2",
     mentions=(sigma,),
-    gap="Independence over clients is printed in the proof of Lemma 3 alone, as independence of the training data. It "
-    "is read into the assumption, because the division of sigma^2 by N rests on it.",
+    gap="Independence over clients is not printed. It is read into the assumption, as is customary (the proof of Lemma "
+    "3 speaks of independent training data), because the division of sigma^2 by N rests on it.",
     asks=bounded_noise, uses=("fedlaavg.def.scaled",),
 )  # fmt: skip
 ass3 = paper.assumption(
