@@ -20,8 +20,8 @@ THERE, AWAY = ("avail", "online", "participat", "active"), ("unavail", "offline"
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 MICRO = 10**6
 FARTHEST = 10**12  # seconds, so that the microseconds between any two timestamps fit in an int64
-COMPACT = (  # 20240131 and 202401311430 as numbers would be seconds
-    r"^(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(([01]\d|2[0-3])([0-5]\d){0,2})?(\.0*)?$"
+COMPACT = (  # dates of 1900 to 2199, such as 202401, 20240131 and 202401311430, which as numbers would be seconds
+    r"^(19|20|21)\d\d(0[1-9]|1[0-2])((0[1-9]|[12]\d|3[01])(([01]\d|2[0-3])([0-5]\d){0,2})?)?$"
 )
 ISO = r"^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d)(:\d\d(?:\.\d+)?)?\s*([Zz]|[+-]\d\d(?::?\d\d)?)?)?$"
 
@@ -107,8 +107,8 @@ def client_ids(table: Table) -> pl.Series:
     dtype, allowed = table.frame["client"].dtype, "a whole number or a text"
     if dtype.is_float():
         ids = _whole(table, "client").cast(pl.String)
-    elif dtype.is_integer() or dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null):
-        ids = plain_ids(table.frame["client"].cast(pl.String, strict=False))
+    elif dtype.is_numeric() or dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null):
+        ids = plain_ids(_exact_text(table, "client"))
     else:
         raise InputError("column client of the log", str(dtype), allowed)
     table.require("client", ids.is_not_null() & (ids != ""), allowed)
@@ -136,7 +136,7 @@ def rounds(table: Table) -> npt.NDArray[np.int64]:
 
 
 def timestamps(table: Table) -> npt.NDArray[np.int64]:
-    """Column `timestamp`, in microseconds after the earliest one."""
+    """Column `timestamp`, in microseconds after the earliest one. Numbers that mostly read as dates are refused."""
     column = table.frame["timestamp"]
     if column.dtype not in (pl.Datetime, pl.Date):
         _require_plain(table, "timestamp")
@@ -144,10 +144,13 @@ def timestamps(table: Table) -> npt.NDArray[np.int64]:
     if column.dtype in (pl.Datetime, pl.Date):
         instants = column.cast(pl.Datetime("us")).to_physical()
     elif column.dtype.is_numeric() or text.head(1).cast(pl.Float64, strict=False).is_not_null().all():
-        if 2 * text.str.contains(COMPACT).sum() > len(text):  # one slip does not make seconds of dates
+        seconds = text.cast(pl.Float64, strict=False)
+        digits = seconds.abs().cast(pl.Int64, strict=False).cast(pl.String)  # of the value, however it is written
+        compact = digits.str.contains(COMPACT).fill_null(False)
+        if 2 * compact.sum() > len(text):  # one slip does not make seconds of dates
             allowed = "a date written as 2024-01-31, or a number of seconds that does not look like a date"
-            raise InputError("timestamp on line 2 of the log", text[0], allowed)
-        instants = (text.cast(pl.Float64, strict=False) * MICRO).round().cast(pl.Int64, strict=False)
+            table.require("timestamp", ~compact, allowed)
+        instants = (seconds * MICRO).round().cast(pl.Int64, strict=False)
     else:
         instants = _iso_instants(table, text)
     within = instants.is_between(-MICRO * FARTHEST, MICRO * FARTHEST)
@@ -174,8 +177,8 @@ def _iso_instants(table: Table, text: pl.Series) -> pl.Series:
 def available(table: Table) -> npt.NDArray[np.bool_]:
     """Column `available`."""
     _require_plain(table, "available")
-    text = table.text("available").str.to_lowercase()
-    on, off = text.is_in(["true", "1", "1.0"]), text.is_in(["false", "0", "0.0"])
+    text = table.text("available").str.to_lowercase().str.replace(r"^([01])\.0+$", "$1")
+    on, off = text.is_in(["true", "1"]), text.is_in(["false", "0"])
     table.require("available", on | off, "true or false, or 1 or 0")
     return on.to_numpy()
 
@@ -205,11 +208,21 @@ def _whole(table: Table, column: str) -> pl.Series:
     if values.dtype.is_integer():
         return values.cast(pl.Int64, strict=False)
     if values.dtype.is_float():
-        digits = 24 if values.dtype == pl.Float32 else 53
-        table.require(
-            column,
-            values.is_null() | values.is_nan() | values.is_infinite() | (values.abs() < 2**digits),
-            f"below 2**{digits} in size: a larger {values.dtype} need not be the whole number that was meant",
-        )
+        _require_exact(table, column, values, str(values.dtype), 24 if values.dtype == pl.Float32 else 53)
         return values.set(values != values.round(), None).cast(pl.Int64, strict=False)
-    return table.text(column).str.replace(r"\.0*$", "").cast(pl.Int64, strict=False)
+    return _exact_text(table, column).str.replace(r"\.0*$", "").cast(pl.Int64, strict=False)
+
+
+def _exact_text(table: Table, column: str) -> pl.Series:
+    """A column as text. A whole number with a point, such as 3.0, was a float before it was written."""
+    text = table.text(column)
+    floats = text.str.extract(r"^([+-]?\d+\.0*)$").cast(pl.Float64)
+    _require_exact(table, column, floats, "number with a decimal point", 53)
+    return text
+
+
+def _require_exact(table: Table, column: str, floats: pl.Series, kind: str, digits: int) -> None:
+    """Refuse floats that are too large to tell each whole number from the next."""
+    within = floats.is_null() | floats.is_nan() | floats.is_infinite() | (floats.abs() < 2**digits)
+    allowed = f"below 2**{digits} in size: a larger {kind} need not be the whole number that was meant"
+    table.require(column, within, allowed)

@@ -6,6 +6,7 @@ import datetime
 import math
 import random
 import time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +182,39 @@ def test_floats_up_to_the_largest_whole_ones_are_read(tmp_path: Path) -> None:
         read_log(tmp_path / "short.parquet")
 
 
+def test_decimals_are_read_as_their_text(tmp_path: Path) -> None:
+    """A column of Decimals, as databases give them, and the same in a CSV."""
+    columns: dict[str, list[Any]] = {
+        "client": [Decimal("3.00"), Decimal("10.00")],
+        "round": [Decimal("3.00"), Decimal("0.00")],
+        "available": [Decimal("0.00"), Decimal("1.00")],
+        "timestamp": [Decimal("0.25"), Decimal("3600.00")],
+    }
+    for options in ({}, {"round_length": "1h"}):
+        logs = [read_log(written(tmp_path, columns, kind), **options) for kind in ("csv", "parquet")]
+        assert_same(*logs)
+        assert logs[0].clients == ("3", "10")
+        assert logs[0].participations().tolist() == [0, 1]
+    columns["round"][1] = Decimal("0.50")
+    with pytest.raises(InputError, match=r"round on row 2 .* whole number"):
+        read_log(written(tmp_path, columns, "parquet"))
+
+
+def test_whole_numbers_beyond_floats_are_read_from_text(tmp_path: Path) -> None:
+    log = read_log(csv(tmp_path, f"client,round\n{2**53 + 1},{2**53 + 1}\n{2**53}.5,{2**53 - 1}.0\n"))
+    assert log.clients == (str(2**53 + 1), f"{2**53}.5")
+    assert sorted(log.round.tolist()) == [2**53 - 1, 2**53 + 1]
+
+
+@pytest.mark.parametrize("start", [0, 190000, 20240000, 1_400_000_000, 1_899_000_000, 1_999_000_000, 200_000_000_000])
+@pytest.mark.parametrize("step", [1, 60, 86400, 3600, 1000])
+def test_seconds_are_no_dates(tmp_path: Path, start: int, step: int) -> None:
+    """Seconds from the start of a study or of an epoch, and milliseconds."""
+    times = [start + step * i for i in range(48)]
+    log = read_log(written(tmp_path, {"client": times, "timestamp": times}, "csv"), round_length=float(step))
+    assert log.round.tolist() == list(range(48))
+
+
 def test_other_columns_are_ignored(tmp_path: Path) -> None:
     text = "client,round,available,Available,valuable,battery\n1,0,1,0,0,x\n"
     assert read_log(csv(tmp_path, text)).participations().tolist() == [1]
@@ -251,7 +285,10 @@ BAD_LOGS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "compact dates": ("client,timestamp\n1,20240131\n", {"round_length": "1d"}, "written as 2024-01-31"),
     **{
         f"compact date {text}": (f"client,timestamp\n1,{text}\n", {"round_length": "1d"}, "written as 2024-01-31")
-        for text in ("20240131.0", "2024013114", "202401311430", "20240131143059", "202401311430.0")
+        for text in (
+            *("20240131.0", "2024013114", "202401311430", "20240131143059", "202401311430.0", "202401", "21991231"),
+            *("+20240131", "-20240131", "20240131.", "2.0240131e7", "202401311430.5", "19000101", "219912"),
+        )
     },
     **{
         f"column {name!r}": (
@@ -277,10 +314,20 @@ BAD_LOGS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
         {"round_length": "1h"},
         "timestamp on line 2 of the log must be a date written as 2024-01-31",
     ),
+    "a slip and dates": (
+        "client,timestamp\n\n1,20240100\n1,20240131\n1,20240201\n",
+        {"round_length": "1h"},
+        "timestamp on line 4 of the log must be a date written as 2024-01-31, or a number .*'20240131'",
+    ),
     "negative round": ("client,round\n1,2\n1,-3\n", {}, "round on line 3 .* at least 0 .*'-3'"),
     "fractional round": ("client,round\n1,2.5\n", {}, "round on line 2 .* whole number .*'2.5'"),
     "NaN round": ("client,round\n1,nan\n", {}, "round on line 2 .*'nan'"),
     "huge round": ("client,round\n1,9223372036854775808\n", {}, r"less than 2\*\*63"),
+    **{
+        f"float round {text}": (f"client,round\n1,2\n1,{text}\n", {}, r"round on line 3 .* below 2\*\*53 in size")
+        for text in ("9007199254740992.0", "9007199254740994.", "123456789012345678.00")
+    },
+    "float client": ("client,round\n1,2\n9007199254740994.0,3\n", {}, r"client on line 3 .* below 2\*\*53 in size"),
     "no round": ("client,round\n1,2\n\n1,\n", {}, "round on line 4 .*None"),
     "no client": ("client,round\n1,2\n,3\n", {}, "client on line 3 .*None"),
     "blank client": ("client,round\n1,2\n  ,3\n", {}, "client on line 3 .*whole number or a text"),
@@ -353,7 +400,14 @@ BAD_COLUMNS: dict[str, tuple[dict[str, list[Any]], dict[str, Any], str]] = {
         r"round on row 1 .*2\*\*53 .*Float64.*1e\+16",
     ),
     "client too large for a float": ({"client": [1e17], "round": [0]}, {}, r"client on row 1 .*below 2\*\*53"),
-    "compact dates": ({"client": [1], "timestamp": [202401311430.0]}, {"round_length": "1d"}, "written as 2024-01-31"),
+    **{
+        f"compact dates {times[0]!r}": (
+            {"client": [1] * len(times), "timestamp": times},
+            {"round_length": "1d"},
+            "timestamp on row 1 of the log must be a date written as 2024-01-31",
+        )
+        for times in ([202401311430.0], [20240131, 20240201, 0], [202401], [Decimal("20240131.00")])
+    },
     "null round": ({"client": [1, 1], "round": [0, None]}, {}, "round on row 2 .*None"),
     "null client": ({"client": ["a", None], "round": [0, 1]}, {}, "client on row 2 .*None"),
     "client with a fraction": ({"client": [1.5], "round": [0]}, {}, "client on row 1"),
