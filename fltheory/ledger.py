@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 import sympy
+from sympy.logic.boolalg import Boolean
 
 from fltheory import latex, plugins
 from fltheory.assumptions import Holding, Predicate
@@ -46,10 +47,7 @@ class Bound:
     unit: Unit = ONE
 
     def __post_init__(self) -> None:
-        try:
-            rhs = sympy.sympify(self.rhs, strict=True)
-        except sympy.SympifyError:
-            rhs = None
+        rhs = _stated(self.rhs)
         if not isinstance(rhs, sympy.Expr) or rhs.is_Matrix or rhs.has(sympy.zoo, sympy.nan):
             raise InputError("right-hand side of a bound", self.rhs, "a sympy expression or a number")
         object.__setattr__(self, "rhs", rhs)
@@ -68,7 +66,7 @@ class Bound:
         Takes a `Constants` object, which may know more names than this bound needs, or names directly.
         Where a float formula would divide by zero, a term such as 1 / log(1 / 0) still counts as its limit. Raises
         InputError for an unknown name, a missing one, a value outside its domain, or values at which the right-hand
-        side is undefined (it may be infinite where a constant is).
+        side is undefined or complex (it may be infinite where a constant is, or where no float is as large).
         """
         known = Constants(**{**(constants or {}), **values})
         missing = [s.name for s in self._arguments if s.name not in known]
@@ -78,13 +76,13 @@ class Bound:
         result = math.nan
         if math.inf not in values.values():
             # Where this divides by zero, overflows or is complex, sympy's arithmetic tells whether there is a limit.
-            with suppress(ArithmeticError, TypeError), np.errstate(divide="ignore", invalid="ignore"):
+            with suppress(ArithmeticError, TypeError), np.errstate(all="ignore"):
                 result = float(self._function(*values.values()))
-        return self._limit(values) if math.isnan(result) else result
+        return result if math.isfinite(result) else self._limit(values)
 
     def _limit(self, values: Mapping[str, float]) -> float:
         """The value in sympy's arithmetic, which has infinities; what is finite is inserted first, and at once."""
-        finite = {s: sympy.sympify(values[s.name]) for s in self._arguments if values[s.name] != math.inf}
+        finite = {s: _precise(values[s.name]) for s in self._arguments if values[s.name] != math.inf}
         infinite = {s: sympy.oo for s in self._arguments if s not in finite}
         try:
             result = float(self.rhs.xreplace(finite).xreplace(infinite))
@@ -101,6 +99,21 @@ class Bound:
             raise InputError("unit of the bound", str(found), f"{self.unit}, the unit of its left-hand side")
 
 
+def _stated(part: Any) -> sympy.Basic | None:
+    """What sympy makes of an expression, a number or a truth value; None for anything else, such as a text."""
+    try:
+        made = sympy.sympify(part, strict=True)
+    except sympy.SympifyError:
+        return None
+    return made if isinstance(made, sympy.Basic) else None
+
+
+def _precise(value: float) -> sympy.Number:
+    """With enough digits that 1 minus the smallest float is below 1; not as a fraction, whose powers would be long."""
+    number = sympy.sympify(value)
+    return number if number.is_Integer else sympy.Float(number, 350)
+
+
 @dataclass(frozen=True, repr=False)
 class Claim:
     """One statement with everything needed to check it.
@@ -111,8 +124,8 @@ class Claim:
     latex       the statement as printed (display math without delimiters)
     origin      "paper" or "ours"
     assumes     the assumptions it makes (claims of kind "assumption")
-    conditions  name -> sympy relation
-    formulas    name -> sympy expression: the machine-readable content
+    conditions  name -> sympy relation, or a truth value, which becomes sympy's
+    formulas    name -> sympy expression, or a number, which becomes one: the machine-readable content
     bound       where it is a bound
     uses        ids of the statements it rests on
     repaired_by id of the statement to use instead, where one is known
@@ -123,6 +136,8 @@ class Claim:
     letters     code name -> letter of the paper, in LaTeX
     meanings    code name -> meaning, for symbols that are no quantities of `fltheory.symbols`
     mentions    symbols that only the words, the LaTeX or the left-hand side have: they are explained too
+
+    Raises InputError for a condition or a formula that is neither.
     """
 
     id: str
@@ -146,6 +161,21 @@ class Claim:
     letters: Mapping[str, str] = field(default_factory=dict)
     meanings: Mapping[str, str] = field(default_factory=dict)
     mentions: tuple[sympy.Symbol, ...] = ()
+
+    def __post_init__(self) -> None:
+        conditions = {name: _stated(part) for name, part in self.conditions.items()}
+        for name, part in conditions.items():
+            if not isinstance(part, Boolean) or isinstance(part, sympy.Expr):  # a symbol counts as both
+                raise InputError(
+                    f"condition {name!r} of {self.id}", self.conditions[name], "a sympy relation or a truth value"
+                )
+        formulas = {name: _stated(part) for name, part in self.formulas.items()}
+        for name, part in formulas.items():
+            if part is None:
+                allowed = "a sympy expression or a number"
+                raise InputError(f"formula {name!r} of {self.id}", self.formulas[name], allowed)
+        object.__setattr__(self, "conditions", conditions)
+        object.__setattr__(self, "formulas", formulas)
 
     @property
     def paper(self) -> str:

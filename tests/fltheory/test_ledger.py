@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import replace
+from fractions import Fraction
 from html import escape
 from typing import Any
 
@@ -15,7 +16,7 @@ import sympy
 from fltheory.errors import InputError
 from fltheory.latex import statement
 from fltheory.ledger import Bound, Paper, ledger
-from fltheory.symbols import QUANTITIES, Constants, cutoff, noise_std, quantity, rate, rounds
+from fltheory.symbols import QUANTITIES, Constants, cutoff, noise_std, quantity, rate, round_index, rounds
 from fltheory.units import GRADIENT, ONE
 
 
@@ -64,6 +65,26 @@ def test_a_bound_at_the_edge_of_its_domain_has_its_limit() -> None:
     assert Bound("x", rate * 2.0**1000 * rounds**cutoff).at(rate=1, rounds=10**9, cutoff=200) == math.inf
 
 
+@pytest.mark.parametrize("p", [5e-324, 1e-320, 1e-20, np.float64(1e-20), Fraction(1, 10**30)])
+def test_the_smallest_rates_have_the_limits_of_all_others(p: float) -> None:
+    """1 - p is 1 in floats; numpy's warnings of overflow would be errors here."""
+    theorem, improved = (ledger[id_].bound for id_ in ("fedau.thm3", "fedau.thm3.improved"))
+    assert theorem is not None
+    assert improved is not None
+    assert theorem.at(rate=p, cutoff=math.inf, rounds=1000) == math.inf
+    assert improved.at(rate=p, cutoff=math.inf, rounds=1000, interval_variance=0) == pytest.approx(1 / p / 1000)
+    assert Bound("x", (1 - rate) ** cutoff).at(rate=p, cutoff=math.inf) == 0
+    assert Bound("x", (1 - rate) ** rounds / cutoff).at(rate=p, cutoff=math.inf, rounds=10**9) == 0
+    assert Bound("x", cutoff * sympy.log(1 / rate) / rate).at(rate=p, cutoff=10**300) == math.inf
+
+
+def test_an_infinity_of_floats_alone_is_no_value() -> None:
+    small = np.float64(1e-200)
+    assert Bound("x", noise_std**2 * rate**2 * cutoff).at(noise_std=1e200, rate=small, cutoff=3) == pytest.approx(3)
+    with pytest.raises(InputError, match="is defined"):
+        Bound("x", rate / round_index).at(rate=np.float64(0.5), round_index=np.int64(0))
+
+
 @pytest.mark.parametrize(
     ("id_", "values"),
     [
@@ -109,6 +130,22 @@ def test_a_bound_is_an_expression_or_a_number() -> None:
     for bad in ("5", "rate", None, True, rate < 1, [rate], sympy.zoo, sympy.nan, sympy.Matrix([1])):
         with pytest.raises(InputError, match="right-hand side of a bound must be a sympy expression or a number"):
             Bound("E", bad)  # type: ignore[arg-type]
+
+
+def test_conditions_and_formulas_may_be_plain_numbers() -> None:
+    paper = Paper("plain", "Numbers", edition="draft")
+    formulas = {"two": 2, "half": 0.5, "third": Fraction(1, 3), "rate": rate}
+    claim = paper.claim("c", "c", kind="lemma", where="c", words="c", formulas=formulas, conditions={"yes": True})
+    assert claim.formulas == {"two": sympy.Integer(2), "half": 0.5, "third": sympy.Rational(1, 3), "rate": rate}
+    assert claim.conditions == {"yes": sympy.true}
+    assert r"\frac{1}{3}" in statement(claim)
+    assert claim.digest == replace(claim, formulas=claim.formulas | {"two": sympy.Integer(2)}).digest
+    for bad in ("2", None, [rate]):
+        with pytest.raises(InputError, match=r"^formula 'x' of plain\.d must be a sympy expression or a number; got "):
+            paper.claim("d", "d", kind="lemma", where="d", words="d", formulas={"x": bad})
+    for bad in ("rate < 1", None, 0.5, rate, [rate < 1]):
+        with pytest.raises(InputError, match=r"^condition 'x' of plain\.d must be a sympy relation or a truth value; "):
+            paper.claim("d", "d", kind="lemma", where="d", words="d", conditions={"x": bad})
 
 
 def test_a_code_name_has_one_meaning() -> None:
