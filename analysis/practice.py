@@ -41,6 +41,7 @@ Contestant = Mapping[str, Any]  # an algorithm in the canonical form of an exper
 
 STANDS = ("conditional", "supported", "exact", "proved")
 SAMPLED = "samples and lower bounds stand for suprema, one run for an expectation: an indication, no bound"
+TOTAL = "participation weights that add up to 1"  # a condition on the run, where the ledger's are on constants
 PAST = ("fedau", "exponential_average", "known_rates", "average_all")  # weights that do not look at the round
 
 
@@ -316,7 +317,8 @@ def _rows(
         }
         bound, broken, why = _evaluated(claim, constants)
         if values.get("largest_total_error", np.zeros(len(at)))[place] > 1e-9 and theorem.claim.startswith("amplified"):
-            why = [*why, "the theorem asks for participation weights that add up to 1, and they do not in every round"]
+            broken.append(TOTAL)
+            why.append(f"the theorem asks for {TOTAL}, and they do not in every round")
         yield {
             "round": at[place],
             "measured": counted.mean() if counted.size else None,
