@@ -15,6 +15,8 @@ from fltheory.errors import InputError
 def building(part: str, parameters: Mapping[str, Any]) -> Iterator[None]:
     """What a constructor makes of parameters that it does not check, as an InputError that names both.
 
+    part   what it is, and its name: parameters are not at fault where memory is used up, and are left out
+
     For the time before a run only: an error of the running simulation is a fault of the program and must be seen.
     """
     try:
@@ -23,8 +25,25 @@ def building(part: str, parameters: Mapping[str, Any]) -> Iterator[None]:
     except InputError:
         raise
     except (TypeError, ValueError, ArithmeticError, LookupError, RuntimeError, MemoryError) as error:
-        allowed = "one that fits into memory" if is_out_of_memory(error) else "given other parameters"
-        raise InputError(part, dict(parameters), f"{allowed} ({reason_of(error)})") from error
+        if is_out_of_memory(error):
+            what, _, name = part.partition(" ")
+            raise InputError(what, name, f"one that fits into memory ({reason_of(error)})") from error
+        raise InputError(part, dict(parameters), f"given other parameters ({reason_of(error)})") from error
+
+
+@contextmanager
+def loading(package: str, argument: str, value: str) -> Iterator[None]:
+    """Why a package of the extra `training` that the value of an argument needs cannot be had, as an InputError."""
+    try:
+        yield
+    except (ImportError, OSError, MemoryError) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == package:
+            allowed = f"asked for with {package} installed (the extra `training`)"
+        elif is_out_of_memory(error):
+            allowed = f"asked for where memory holds {package} ({reason_of(error)})"
+        else:
+            allowed = f"asked for with a {package} that can be loaded ({reason_of(error)})"
+        raise InputError(argument, value, allowed) from error
 
 
 def reason_of(error: Exception) -> str:
@@ -34,9 +53,14 @@ def reason_of(error: Exception) -> str:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Whether there was no memory left; torch raises a RuntimeError for it, of a kind of its own on a card alone."""
+    """Whether there was no memory left.
+
+    Torch raises a RuntimeError for it, of a kind of its own on a card alone, and a library that does not fit into what
+    the shell allows (`ulimit -v`) is an ImportError.
+    """
     says = str(error).lower()
-    return isinstance(error, MemoryError) or "out of memory" in says or "allocate memory" in says
+    told = ("out of memory", "allocate memory", "failed to map segment")
+    return isinstance(error, MemoryError) or any(words in says for words in told)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from fltheory.errors import InputError, count
 from fltheory.streams import stream
 from sims.data import cache, glove, shakespeare
 from sims.data.arrays import Array, content_hash, map_arrays, pack, unpack
+from sims.refusals import loading
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,10 +166,8 @@ def _characters(arrays: dict[str, Array], about: dict[str, Any], content: str, o
 
 def _digits() -> LabelledData:
     """1,797 grey images 8 x 8; every fifth is for testing. Its 17 grey levels are spread over 0 to 255."""
-    try:
+    with loading("sklearn", "data set", "digits"):
         from sklearn.datasets import load_digits  # type: ignore[import-untyped, unused-ignore]
-    except ImportError:
-        raise InputError("data set", "digits", "loaded with scikit-learn installed (extra `training`)") from None
     found = load_digits()
     inputs = np.rint(found.images * (255 / 16)).astype(np.uint8)[..., None]
     labels = found.target.astype(np.int64)

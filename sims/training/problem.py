@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from fltheory.errors import InputError, count
 from fltheory.streams import stream
+from sims.refusals import loading
 from sims.training.partition import Partition, split
 from sims.training.precision import SHORT, kept_in, require_short
 
@@ -39,11 +40,9 @@ LATER = {
 
 
 def require_torch() -> None:
-    """Raise InputError where torch is not installed."""
-    try:
+    """Raise InputError where torch is not installed, or cannot be loaded."""
+    with loading("torch", "problem", "training"):
         import torch  # noqa: F401
-    except ImportError:
-        raise InputError("problem", "training", "asked for with torch installed (the extra `training`)") from None
 
 
 def training(

@@ -202,3 +202,31 @@ def test_what_a_constructor_cannot_take_is_one_sentence():
         raise KeyError("x")
     with pytest.raises(AssertionError), building("thing", {}):
         raise AssertionError
+
+
+@pytest.mark.parametrize("error", [MemoryError("7 GiB"), RuntimeError("DefaultCPUAllocator: can't allocate memory")])
+def test_where_memory_is_used_up_no_parameter_is_blamed(error):
+    from sims.refusals import building
+
+    with pytest.raises(InputError) as caught, building("problem training", {"name": "training", "batch": 16}):
+        raise error
+    reason = f"{type(error).__name__}: {error}"
+    assert str(caught.value) == f"problem must be one that fits into memory ({reason}); got 'training'"
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (ModuleNotFoundError("No module", name="torch"), r"with torch installed \(the extra `training`\)"),
+        (ModuleNotFoundError("No module", name="sympy"), r"with a torch that can be loaded \(ModuleNotFoundError: No"),
+        (ImportError("undefined symbol: x"), r"with a torch that can be loaded \(ImportError: undefined symbol: x\)"),
+        (ImportError("libtorch.so: failed to map segment"), r"where memory holds torch \(ImportError: libtorch"),
+        (OSError("libtorch.so: failed to map segment"), r"where memory holds torch \(OSError: libtorch"),
+        (MemoryError(), "where memory holds torch"),
+    ],
+)
+def test_a_package_that_cannot_be_loaded_is_not_said_to_be_missing(error, sentence):
+    from sims.refusals import loading
+
+    with pytest.raises(InputError, match=f"^problem must be asked for {sentence}"), loading("torch", "problem", "x"):
+        raise error

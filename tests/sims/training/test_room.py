@@ -62,3 +62,21 @@ def test_a_real_limit_is_seen():
     limited = f"ulimit -v {4 * 2**20}; exec {sys.executable} -c '{script}'"
     found = int(subprocess.run(["bash", "-c", limited], capture_output=True, text=True, check=True).stdout)
     assert 3 * GIB < found < 4 * GIB
+
+
+@pytest.mark.torch
+def test_torch_that_does_not_fit_under_a_real_limit_is_not_said_to_be_missing():
+    """64 MiB more than is mapped when all else is imported; torch's libraries are hundreds."""
+    pytest.importorskip("torch", reason="needs the training extra")
+    script = """
+import resource
+from sims.training import problem
+mapped = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (mapped + 2**26, resource.getrlimit(resource.RLIMIT_AS)[1]))
+try:
+    problem.require_torch()
+except ValueError as error:
+    print(error)
+"""
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert found.startswith("problem must be asked for where memory holds torch (")
