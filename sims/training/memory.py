@@ -23,12 +23,14 @@ class Memory:
     """Bytes, and where they are needed.
 
     data      samples on the device
+    source    all data that these are taken from, where they are not all
     server    model and other vectors of the server, twice: a round makes the new ones beside the old ones
     tables    a row for each client, written in place; where `place` says (`sims.training.tables`)
     cohort    models, gradients and updates of the clients that take part in a round, without the activations
     """
 
     data: int
+    source: int
     server: int
     tables: int
     cohort: int
@@ -37,14 +39,17 @@ class Memory:
     @property
     def total(self) -> int:
         """On the device."""
-        return self.data + self.server + self.cohort + (self.tables if self.place == "device" else 0)
+        return self.data + self.source + self.server + self.cohort + (self.tables if self.place == "device" else 0)
 
     def at(self, place: str) -> int:
         """Bytes at one of `sims.training.tables.PLACES`."""
         return self.total if place == "device" else self.tables if place == self.place else 0
 
     def __str__(self) -> str:
-        parts, tables = [f"data {_size(self.data)}", f"model {_size(self.server)}"], _size(self.tables)
+        parts, tables = [f"data {_size(self.data)}"], _size(self.tables)
+        if self.source:
+            parts.append(f"the set they are taken from {_size(self.source)}")
+        parts.append(f"model {_size(self.server)}")
         if self.tables and self.place == "device":
             parts.append(f"clients' tables {tables}")
         parts.append(f"a cohort {_size(self.cohort)}")
@@ -66,6 +71,7 @@ def estimate_memory(setup: Setup, cohort_size: int) -> Memory:
     at_once = min(task.slots_at_once or cohort_size, cohort_size)
     return Memory(
         data=task.data_bytes,
+        source=task.source_bytes,
         server=KEPT_TWICE * alone * vector,
         tables=rows * vector,
         cohort=(cohort_size + WORKING_COPIES * at_once) * vector,
@@ -102,7 +108,7 @@ def require_workers(workers: int, needs: Sequence[Memory], device: torch.device)
     needs   of every run; each has copies of its own of data and all else, and this process keeps the data, too
     """
     for place, where in (("device", ""), ("host", " of the host"), ("disk", " on disk")):
-        there = _free(place, device) - (max(one.data for one in needs) if place == "device" else 0)
+        there = _free(place, device) - (max(one.data + one.source for one in needs) if place == "device" else 0)
         most = list(itertools.accumulate(sorted((one.at(place) for one in needs), reverse=True)))[:workers]
         if most[-1] > there:
             fitting = max(1, sum(takes <= there for takes in most))

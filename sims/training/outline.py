@@ -27,12 +27,16 @@ LABEL = 8  # bytes of a class, and of a token
 
 @dataclass(frozen=True)
 class Outline:
-    """What a `sims.training.task.Task` of the same parts will have, under the same names."""
+    """What a `sims.training.task.Task` of the same parts will have, under the same names.
+
+    source_bytes   of all data that the samples are taken from, kept for other replicates; 0 where these are all
+    """
 
     n_clients: int
     dimension: int
     itemsize: int
     data_bytes: int
+    source_bytes: int
     slots_at_once: int | None
     device: torch.device
     memory: str
@@ -72,11 +76,13 @@ def outline(
     module = _without_memory(model, shared, seed or 0)
     require_policy(buffers, module)
     made = engines.make(engine, module, there, bf16=short == "bf16", buffers=buffers)
+    used, source = _bytes(shared, dtype.itemsize)
     return Outline(
         n_clients=len(shared.partition.clients),
         dimension=sum(engines.Layout(module, buffers).sizes),
         itemsize=dtype.itemsize,
-        data_bytes=_bytes(shared, dtype.itemsize),
+        data_bytes=used,
+        source_bytes=source,
         slots_at_once=made.at_once(dtype.itemsize) if there.type == "cpu" or engine == "sequential" else None,
         device=there,
         memory=memory,
@@ -98,12 +104,13 @@ def _without_memory(model: Any, shared: Divided, seed: int) -> nn.Module:
         return module_of(model, shared.labelled, seed)
 
 
-def _bytes(shared: Divided, itemsize: int) -> int:
-    """Bytes of all samples, and of copies of those that are used where these are not all."""
-    total = 0
+def _bytes(shared: Divided, itemsize: int) -> tuple[int, int]:
+    """Bytes of the samples that are used, and of all samples where these are not all."""
+    total = source = 0
     for part, used in (("train", shared.train), ("test", shared.test)):
         inputs = np.asarray(getattr(shared.labelled, f"{part}_inputs"))
         tokens = inputs.ndim != 4 and inputs.dtype.kind in "iu"
         each = inputs[:1].size * (LABEL if tokens else itemsize) + LABEL
-        total += each * (len(inputs) + (len(used) if len(used) < len(inputs) else 0))
-    return total
+        total += each * len(used)
+        source += each * len(inputs) if len(used) < len(inputs) else 0
+    return total, source

@@ -98,6 +98,7 @@ class Task:
     """
 
     constants = UNKNOWN
+    source_bytes = 0  # of data that the samples were taken from: not this task's
 
     def __init__(
         self,

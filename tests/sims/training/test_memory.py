@@ -112,7 +112,7 @@ def test_workers_are_counted_before_data_are_read(monkeypatch, tmp_path):
     pytest.importorskip("sklearn", reason="needs the training extra")
     monkeypatch.setattr(problem, "_arrays", None)
     needed = estimate_memory(catalogue.setup_of(json.loads(parse(CONTENT).canonical), 0, outlined=True), 5)
-    rooms(monkeypatch, of_device=needed.total + needed.data)
+    rooms(monkeypatch, of_device=needed.total + needed.data + needed.source)
     with pytest.raises(InputError, match=r"workers must be at most 1: 2 runs at a time need"):
         train(parse(CONTENT | {"replicates": 2}), store=tmp_path, workers=2)
 
@@ -150,12 +150,27 @@ def test_an_outline_is_that_of_the_task(changes):
     named = {**CONTENT["problem"], **changes, "seed": 3}
     del named["name"]
     task, found = training(**named), outline(**named)
-    for name in ("n_clients", "dimension", "itemsize", "slots_at_once", "device", "memory"):
+    for name in ("n_clients", "dimension", "itemsize", "data_bytes", "slots_at_once", "device", "memory"):
         assert getattr(found, name) == getattr(task, name), name
     assert found.partition.hash == task.partition.hash
-    copies = task.inputs.nbytes + task.targets.nbytes
-    everything = 1438 * (64 * task.itemsize + 8) + 359 * (64 * task.itemsize + 8)
-    assert found.data_bytes == everything + (copies if named["train_samples"] else 0)
+    everything = 1438 * (64 * task.itemsize + 8)
+    assert found.source_bytes == (everything if named["train_samples"] else 0)
+
+
+def test_data_that_are_held_beside_the_samples_that_are_used_are_named():
+    pytest.importorskip("sklearn", reason="needs the training extra")
+
+    def estimated(train_samples):
+        content = parse(CONTENT | {"problem": CONTENT["problem"] | {"train_samples": train_samples}})
+        return estimate_memory(catalogue.setup_of(json.loads(content.canonical), 0, outlined=True), 5)
+
+    found, whole = estimated(1000), estimated(1438)
+    each = 64 * 4 + 8  # bytes of a sample and its class
+    assert (found.data, found.source) == ((1000 + 359) * each, 1438 * each)
+    assert (whole.data, whole.source) == (1797 * each, 0)
+    assert found.total - whole.total == 1000 * each
+    assert "(data 350.4 KiB, the set they are taken from 370.7 KiB, model" in str(found)
+    assert "taken from" not in str(whole)
 
 
 def test_what_does_not_fit_is_refused_before_data_are_read_and_a_model_is_made(monkeypatch, tmp_path):
