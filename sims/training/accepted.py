@@ -47,7 +47,10 @@ def require_trainable(module: nn.Module, inputs: Tensor, targets: Tensor, buffer
         wrong = outputs[0][~torch.isfinite(outputs[0])][0].item()
         raise InputError("module", f"{name} with {wrong} among its outputs", "one with finite logits at its start")
     if not torch.equal(*outputs):
-        raise InputError("module", name, "one that draws no random numbers (dropout of sims.training.models.layers)")
+        allowed = "one that draws no random numbers (dropout of sims.training.models.layers)"
+        if not torch.equal(outputs[-1], _outputs(module, some, SEEDS[-1])):
+            allowed = "one that gives the same again (it counts its calls, or draws numbers that torch does not seed)"
+        raise InputError("module", name, allowed)
     by_itself = "one that treats each sample by itself (group or layer normalisation)"
     try:
         alone = torch.cat([_outputs(module, one[None], SEEDS[0]) for one in some])

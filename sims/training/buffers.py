@@ -19,11 +19,11 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _NormBase
 
 from fltheory.errors import InputError, one_of
 
 POLICIES = ("refuse", "keep", "average")
-COUNT = "num_batches_tracked"  # of batch normalisation, which looks at it only where its momentum is None
 
 
 def require_policy(buffers: str, module: nn.Module) -> None:
@@ -38,7 +38,7 @@ def require_policy(buffers: str, module: nn.Module) -> None:
     kinds = {part.dtype for part in (*module.parameters(), *averaged(module, buffers).values())}
     if len(kinds) > 1:
         raise InputError("module", sorted(map(str, kinds)), "one whose parameters and buffers have one dtype")
-    if any(getattr(part, COUNT, None) is not None and part.momentum is None for part in module.modules()):
+    if any(part.momentum is None for part in _normalising(module).values()):
         raise InputError("module", "momentum = None", "one whose running statistics have a momentum, to be averaged")
 
 
@@ -47,8 +47,14 @@ def averaged(module: nn.Module, buffers: str) -> dict[str, Tensor]:
     return {n: b for n, b in module.named_buffers() if buffers == "average" and b.is_floating_point()}
 
 
+def _normalising(module: nn.Module) -> dict[str, _NormBase]:
+    """The layers, by name, with running statistics; they count batches, and look at that without momentum only."""
+    parts = module.named_modules()
+    return {name: part for name, part in parts if isinstance(part, _NormBase) and part.track_running_stats}
+
+
 def changed(module: nn.Module, inputs: Tensor, *, training: bool) -> set[str]:
-    """The buffers that a pass changes, batches that are counted apart; the module itself stays as it is.
+    """The buffers that a pass changes, counts of batches of normalisation apart; the module itself stays as it is.
 
     Raises InputError if one is replaced instead of written into: engines would not see it.
     """
@@ -60,7 +66,8 @@ def changed(module: nn.Module, inputs: Tensor, *, training: bool) -> set[str]:
     after = dict(probe.named_buffers())
     if replaced := [name for name, buffer in held.items() if after.get(name) is not buffer]:
         raise InputError("module", replaced, "one that writes into its buffers and does not replace them")
-    return {n for n, old in before.items() if not n.endswith(COUNT) and not torch.equal(old, after[n])}
+    counts = {f"{name}.num_batches_tracked".lstrip(".") for name in _normalising(module)}
+    return {n for n, old in before.items() if n not in counts and not torch.equal(old, after[n])}
 
 
 @contextmanager

@@ -85,7 +85,7 @@ class Sequential:
         inputs, targets, masks = batch
         own = tuple(mask[s] for mask in masks)
         loss = loss_of(self.module, self.layout.with_fixed(parts), inputs[s], targets[s], own, self.bf16)
-        return torch.autograd.grad(loss, self._trained(parts))
+        return torch.autograd.grad(loss, self._trained(parts), materialize_grads=True)  # zeros for those not used
 
 
 class Vmapped:
@@ -231,10 +231,16 @@ def loss_of(
     masks: tuple[Tensor, ...] = (),
     bf16: bool = False,
 ) -> Tensor:
-    """Mean cross-entropy of one model on one batch, the logits in bfloat16 if that is asked for."""
+    """Mean cross-entropy of one model on one batch, the logits in bfloat16 if that is asked for.
+
+    Raises InputError for logits without a gradient: `torch.func` would take it for 0, autograd would refuse.
+    """
     more = {"masks": masks} if masks else {}
     with torch.autocast(inputs.device.type, torch.bfloat16) if bf16 else nullcontext():
         logits = torch.func.functional_call(module, parameters, (inputs,), more)
+    if not logits.requires_grad:
+        allowed = "one whose logits have gradients by its parameters (they are detached, or depend on none)"
+        raise InputError("module", type(module).__name__, allowed)
     return cross_entropy(logits.float() if bf16 else logits, targets)
 
 

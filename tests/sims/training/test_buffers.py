@@ -180,6 +180,19 @@ def without_momentum():
     return nn.Sequential(nn.Flatten(), nn.Linear(36, 4), nn.BatchNorm1d(4, momentum=None)).double()
 
 
+class CountsBatches(nn.Linear):
+    """A buffer that is called as the count of batch normalisation is, and is none."""
+
+    def __init__(self, step):
+        super().__init__(36, 4, dtype=torch.float64)
+        self.step = step
+        self.register_buffer("num_batches_tracked", torch.ones((), dtype=torch.int64))
+
+    def forward(self, x):
+        self.num_batches_tracked += self.step * self.training
+        return super().forward(x.flatten(1)) / self.num_batches_tracked
+
+
 def mixed():
     module = nn.Sequential(nn.Flatten(), nn.Linear(36, 4)).double()
     module.register_buffer("single", torch.zeros(2))
@@ -197,6 +210,7 @@ def mixed():
         (lambda: Counting(False, torch.int64), {}, "floats where they change"),
         (lambda: Replaces(False, torch.float64), {}, "writes into its buffers and does not replace them"),
         (Drops, {}, "draws no random numbers in its training mode"),
+        (lambda: CountsBatches(1), {}, r"one whose buffers are floats where they change, .*'num_batches_tracked'"),
         (without_momentum, {}, "running statistics have a momentum"),
         (mixed, {}, "parameters and buffers have one dtype"),
     ],
@@ -209,6 +223,7 @@ def test_what_a_policy_cannot_do_is_one_sentence(make, options, sentence):
 
 def test_constants_and_floats_that_change_are_served():
     assert task(Counting(False, torch.int64), buffers="keep").dimension == 36 * 4 + 4
+    assert task(CountsBatches(0)).dimension == 36 * 4 + 4
     one = task(Counting(False, torch.float64), engine="vmap")
     cohort, work, drawn = draws(one)
     found = local_update(one, work, cohort, drawn).delta[0]

@@ -205,6 +205,16 @@ class Draws(torch.nn.Module):
         return torch.nn.functional.dropout(self.linear(x), 0.5, self.training)
 
 
+class Counts(torch.nn.Linear):
+    """Remembers how often it was called, outside its buffers."""
+
+    calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        return super().forward(x) * self.calls
+
+
 def frozen():
     module = torch.nn.Sequential(torch.nn.Linear(5, 7), torch.nn.ReLU(), torch.nn.Linear(7, 4))
     module[0].weight.requires_grad_(False)
@@ -225,6 +235,7 @@ class Recurrent(torch.nn.Module):
     [
         (Draws, "draws no random numbers"),
         (Recurrent, "draws no random numbers"),
+        (lambda: Counts(5, 4), "gives the same again .it counts its calls, .*; got 'Counts'"),
         (frozen, "all of them trained"),
         (torch.nn.Identity, "with parameters"),
         (lambda: torch.nn.Sequential(torch.nn.Linear(5, 4), BY_BATCH), "treats each sample by itself"),
@@ -312,6 +323,41 @@ def test_a_module_that_writes_to_its_input_is_refused_and_the_data_stay(make_it,
 def test_the_true_cause_is_named_before_a_run(make_it, options, sentence):
     with pytest.raises(InputError, match=sentence):
         Task(make_it().double(), *data((5,)), parts(), **options)
+
+
+class Detached(torch.nn.Linear):
+    def forward(self, x):
+        return super().forward(x).detach()
+
+
+class WithoutGradients(torch.nn.Linear):
+    def forward(self, x):
+        with torch.no_grad():
+            return super().forward(x)
+
+
+@pytest.mark.parametrize("engine", ["sequential", "vmap"])
+@pytest.mark.parametrize("make_it", [Detached, WithoutGradients])
+def test_logits_without_gradients_are_refused_by_every_engine(make_it, engine):
+    with pytest.raises(InputError, match=f"one whose logits have gradients by its param.*got {make_it.__name__!r}"):
+        Task(make_it(5, 4).double(), *data((5,)), parts(), engine=engine)
+
+
+class Unused(torch.nn.Linear):
+    """A parameter that is not used, as in a module of which one head of two is trained."""
+
+    def __init__(self):
+        super().__init__(5, 4, dtype=torch.float64)
+        self.other = torch.nn.Parameter(torch.ones(3, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("engine", ["sequential", "vmap"])
+def test_a_parameter_that_is_not_used_has_gradient_zero_with_every_engine(engine):
+    """But for weight decay, which is part of the loss: three steps of 0.2 leave (1 - 0.2 * 0.1)^3 of it."""
+    one = Task(Unused(), *data((5,)), parts(), batch=3, weight_decay=0.1, engine=engine)
+    assert one.layout.names[-1] == "other"
+    assert one.gradient(one.start[None, None], torch.tensor([[0]]))[0, 0, -3:].tolist() == pytest.approx([0.1] * 3)
+    assert updates(one).delta[0, :, -3:].numpy() == pytest.approx(0.98**3 - 1)
 
 
 def test_samples_that_are_no_numbers_are_not_blamed_on_the_module():
