@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from mpmath import mp, mpf
 
 from fltheory.errors import InputError
+from sims.problems.analytic import Analytic
 from sims.problems.logistic import Logistic
 from sims.problems.matrix_quadratic import MatrixQuadratic
+from sims.problems.quadratic import linear
 from sims.problems.shapes import log_cosh_shape
 from sims.problems.shifted import log_cosh
 
@@ -63,3 +66,22 @@ def test_constants_travel_to_other_workers() -> None:
     copy = pickle.loads(pickle.dumps(constants))
     assert copy.heterogeneity == constants.heterogeneity
     assert (copy.minimiser == constants.minimiser).all()
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (MatrixQuadratic([[2, 0], [0, 1]], [[1, 2]]), MatrixQuadratic([[2, 0], [0, 1]], [[1, 3]])),
+        (linear([1, -1]), linear([[1, 0], [-1, 0]])),
+        (linear([1, -1]), linear([1, 1])),  # no minimiser
+    ],
+)
+def test_constants_are_equal_if_all_of_them_are(first: Analytic, second: Analytic) -> None:
+    again = replace(first.constants)
+    assert again is not first.constants
+    assert again == first.constants
+    assert first.constants != second.constants
+    assert replace(again, smoothness=77) != again
+    assert again != "constants"
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(again)
