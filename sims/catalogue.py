@@ -159,6 +159,11 @@ def _hyper(named: Named, problem: Any) -> Any:
             raise InputError("weights", "data_size", "numbers: these clients have no data")
         sizes = np.broadcast_to(np.asarray(problem.samples[1], dtype=np.float64), problem.n_clients)
         given["weights"] = tuple((sizes / sizes.sum()).tolist())
+    if given.get("weights") is not None and getattr(problem, "client_weights", "uniform") != "uniform":
+        allowed = (
+            f"left out beside client_weights = {problem.client_weights!r}, which weighs the losses of all algorithms"
+        )
+        raise InputError("weights", named["weights"], allowed)
     return _made("algorithm", {given["name"]: algorithms()[given["name"]].hyper}, given)
 
 
