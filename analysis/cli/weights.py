@@ -17,7 +17,7 @@ commands = typer.Typer()
 
 @commands.command()
 def weights(
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="CSV or Parquet: client, round or timestamp, available.")],
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="CSV, Parquet or JSON: client and round, for instance.")],
     cutoff: Annotated[str, typer.Option(help="Cutoff K of the intervals, or inf.")],
     clients: Annotated[str | None, typer.Option(help="Number of clients, or a file with one client a line.")] = None,
     rounds: Annotated[int | None, typer.Option(help="Number of rounds of the log.")] = None,
@@ -29,10 +29,11 @@ def weights(
 
     The weights come with their exact error at the fitted rates.
 
-    With a column `available` (1 or 0) each row is an observation, and rounds without a row are skipped. Without it
-    each row is a participation, and all other rounds of the clients in the log count as off. Of `round` and
-    `timestamp`, `timestamp` is read with --round-length and `round` without. Clients 3 and 3.0 are the same, in LOG
-    and in a file of --clients.
+    LOG has columns `client` and `round` or `timestamp`; or `client`, `start` and `end` (no longer part of the
+    interval); or one for each client, with 1, 0 or nothing in each round; or it is FedScale's JSON. With a column
+    `available` (1 or 0) each row is an observation, and rounds without a row are skipped. Without it each row is a
+    participation, and all other rounds of the clients in the log count as off. Times are read with --round-length.
+    Clients 3 and 3.0 are the same, in LOG and in a file of --clients.
     """
     from analysis.files import require_writable
     from analysis.traces import read_log

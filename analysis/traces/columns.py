@@ -1,22 +1,21 @@
-"""The columns of a log as they stand in the file; a value that is not allowed is named with its line."""
+"""What the columns of a log say: clients, rounds, times, availability."""
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
-from dataclasses import dataclass
-from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from polars.exceptions import PanicException, PolarsError
 
+from analysis.traces.table import Table
 from fltheory.errors import InputError
 
-COLUMNS = "client and round (or timestamp, with round_length), and available where it was recorded"
-THERE, AWAY = ("avail", "online", "participat", "active"), ("unavail", "offline", "inactive")
+ON, OFF = ("true", "1"), ("false", "0")
+SECONDS, WITH_OFFSET, WITHOUT_OFFSET = "seconds", "dates with an offset from UTC", "dates without an offset"
+Texts = TypeVar("Texts", pl.Series, pl.Expr)
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 MICRO = 10**6
 FARTHEST = 10**12  # seconds, so that the microseconds between any two timestamps fit in an int64
@@ -24,82 +23,6 @@ COMPACT = (  # dates of 1900 to 2199, such as 202401, 20240131 and 202401311430,
     r"^(19|20|21)\d\d(0[1-9]|1[0-2])((0[1-9]|[12]\d|3[01])(([01]\d|2[0-3])([0-5]\d){0,2})?)?$"
 )
 ISO = r"^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d)(:\d\d(?:\.\d+)?)?\s*([Zz]|[+-]\d\d(?::?\d\d)?)?)?$"
-
-
-@dataclass(frozen=True)
-class Table:
-    """The wanted columns, and in column `row` the place of each row in the file; the other column of times, if any."""
-
-    frame: pl.DataFrame
-    is_csv: bool
-    ignored: str = ""
-
-    def text(self, column: str) -> pl.Series:
-        return self.frame[column].cast(pl.String, strict=False).str.strip_chars()
-
-    def require(self, column: str, good: pl.Series | npt.NDArray[np.bool_], allowed: str) -> None:
-        """Raise InputError at the first row that is not good; null is not good."""
-        bad = np.flatnonzero(~pl.Series(good).fill_null(False).to_numpy())
-        if bad.size:
-            at = int(bad[0])
-            row = self.frame["row"][at]
-            place = f"line {row + 2}" if self.is_csv else f"row {row + 1}"
-            raise InputError(f"{column} on {place} of the log", self.frame[column][at], allowed)
-
-
-def open_log(path: Path, when: str) -> Table:
-    """Read columns `client`, `when` and, where it stands, `available`; blank lines of a CSV are dropped."""
-    try:
-        with path.open("rb") as file:
-            is_csv = file.read(4) != b"PAR1"
-        lazy = pl.scan_csv(path, infer_schema_length=0, glob=False) if is_csv else pl.scan_parquet(path, glob=False)
-        found = lazy.collect_schema().names()
-        wanted = ["client", when, *(["available"] if "available" in found else [])]
-        if not {"client", when} <= set(found):
-            raise InputError("the columns of the log", found, _needed(found, when))
-        if "available" not in found and (near := _like_available([name for name in found if name not in wanted])):
-            what = f"the opposite of {near!r}" if any(word in _letters(near) for word in AWAY) else repr(near)
-            otherwise = "or leave that column out if it says something else"
-            raise InputError("the columns of the log", found, f"{COLUMNS}: write {what} as 'available', {otherwise}")
-        if twice := [name for name in wanted if f"{name}_duplicated_0" in found]:  # so polars renames them
-            raise InputError("the columns of the log", twice[0], "there once each")
-        frame = lazy.select(wanted).with_row_index("row").collect()
-    except FileNotFoundError:
-        raise InputError("the log", str(path), "a file that exists") from None
-    except OSError:
-        raise InputError("the log", str(path), "a file that can be read") from None
-    except (PolarsError, PanicException) as error:  # a damaged Parquet file can panic inside polars
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise InputError("the log", str(path), f"a CSV (UTF-8) or Parquet file ({reason})") from None
-    if is_csv:
-        frame = frame.filter(~pl.all_horizontal(pl.col(wanted).is_null()))
-    if frame.is_empty():
-        raise InputError("the log", str(path), "a file with at least one row")
-    other = "timestamp" if when == "round" else "round"
-    return Table(frame, is_csv, other if other in found else "")
-
-
-def _needed(found: list[str], when: str) -> str:
-    """What the columns must be, with what is most likely amiss."""
-    if when == "round" and {"client", "timestamp"} <= set(found):
-        return f"{COLUMNS}: say --round-length, such as 1h, to read the timestamps"
-    alike = {name.strip().lower(): name for name in found}
-    renamed = [f"{alike[name]!r} as {name!r}" for name in ("client", when) if name not in found and name in alike]
-    return COLUMNS + (f": write {' and '.join(renamed)}" if renamed else "")
-
-
-def _like_available(found: list[str]) -> str:
-    """The column most likely meant as `available`, or "": if ignored, rows that say 0 would count as participations."""
-    for name in found:
-        plain = _letters(name)
-        misspelt = plain.startswith("av") and difflib.get_close_matches("available", [plain], cutoff=0.7)
-        if misspelt or any(word in plain for word in (*THERE, *AWAY)):
-            return name
-    return ""
-
-
-def _letters(name: str) -> str:
-    return re.sub("[^a-z]", "", name.lower())
 
 
 def client_ids(table: Table) -> pl.Series:
@@ -127,38 +50,48 @@ def _require_plain(table: Table, column: str) -> None:
         raise InputError(f"column {column} of the log", str(dtype), "numbers or text")
 
 
-def rounds(table: Table) -> npt.NDArray[np.int64]:
-    """Column `round`."""
-    _require_plain(table, "round")
-    numbers = _whole(table, "round")
-    table.require("round", numbers >= 0, "a whole number of at least 0 (and less than 2**63)")
+def rounds(table: Table, column: str = "round") -> npt.NDArray[np.int64]:
+    """A column of rounds."""
+    _require_plain(table, column)
+    numbers = _whole(table, column)
+    table.require(column, numbers >= 0, "a whole number of at least 0 (and less than 2**63)")
     return numbers.to_numpy()
 
 
 def timestamps(table: Table) -> npt.NDArray[np.int64]:
-    """Column `timestamp`, in microseconds after the earliest one. Numbers that mostly read as dates are refused."""
-    column = table.frame["timestamp"]
+    """Column `timestamp`, in microseconds after the earliest one."""
+    found, _ = instants(table, "timestamp")
+    return (found - found.min()).to_numpy()
+
+
+def instants(table: Table, name: str) -> tuple[pl.Series, str]:
+    """A column of times, in microseconds, and their kind: only times of one kind have the same origin.
+
+    Numbers that mostly read as dates are refused.
+    """
+    column = table.frame[name]
     if column.dtype not in (pl.Datetime, pl.Date):
-        _require_plain(table, "timestamp")
-    text = table.text("timestamp")
+        _require_plain(table, name)
+    text = table.text(name)
     if column.dtype in (pl.Datetime, pl.Date):
-        instants = column.cast(pl.Datetime("us")).to_physical()
+        found = column.cast(pl.Datetime("us")).to_physical()
+        kind = WITH_OFFSET if getattr(column.dtype, "time_zone", None) else WITHOUT_OFFSET
     elif column.dtype.is_numeric() or text.head(1).cast(pl.Float64, strict=False).is_not_null().all():
         seconds = text.cast(pl.Float64, strict=False)
         digits = seconds.abs().cast(pl.Int64, strict=False).cast(pl.String)  # of the value, however it is written
         compact = digits.str.contains(COMPACT).fill_null(False)
         if 2 * compact.sum() > len(text):  # one slip does not make seconds of dates
             allowed = "a date written as 2024-01-31, or a number of seconds that does not look like a date"
-            table.require("timestamp", ~compact, allowed)
-        instants = (seconds * MICRO).round().cast(pl.Int64, strict=False)
+            table.require(name, ~compact, allowed)
+        found, kind = (seconds * MICRO).round().cast(pl.Int64, strict=False), SECONDS
     else:
-        instants = _iso_instants(table, text)
-    within = instants.is_between(-MICRO * FARTHEST, MICRO * FARTHEST)
-    table.require("timestamp", within, f"a number of seconds, of at most {FARTHEST:.0e} in size")
-    return (instants - instants.min()).to_numpy()
+        found, kind = _iso_instants(table, name, text)
+    within = found.is_between(-MICRO * FARTHEST, MICRO * FARTHEST)
+    table.require(name, within, f"a number of seconds, of at most {FARTHEST:.0e} in size")
+    return found, kind
 
 
-def _iso_instants(table: Table, text: pl.Series) -> pl.Series:
+def _iso_instants(table: Table, column: str, text: pl.Series) -> tuple[pl.Series, str]:
     """Microseconds of ISO date-times; a time of day that is left out is midnight, no offset at all is UTC."""
     fields = pl.DataFrame({"text": text}).select(pl.col("text").str.extract_groups(ISO).struct.unnest())
     date, minute, second, zone = (pl.col(name) for name in fields.columns)
@@ -167,20 +100,25 @@ def _iso_instants(table: Table, text: pl.Series) -> pl.Series:
     instant = full.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%#z", time_unit="us", strict=False)
     parsed = fields.select(instant=instant.to_physical(), zoned=zone.is_not_null())
     form = "an ISO date-time such as 2024-05-31T14:00:00"
-    table.require("timestamp", parsed["instant"].is_not_null(), f"{form} (or a number of seconds in every row)")
+    table.require(column, parsed["instant"].is_not_null(), f"{form} (or a number of seconds in every row)")
     zoned = parsed["zoned"][0]
     same = f"{form}, {'with' if zoned else 'without'} an offset from UTC as in the first row"
-    table.require("timestamp", parsed["zoned"] == zoned, same)
-    return parsed["instant"]
+    table.require(column, parsed["zoned"] == zoned, same)
+    return parsed["instant"], WITH_OFFSET if zoned else WITHOUT_OFFSET
 
 
 def available(table: Table) -> npt.NDArray[np.bool_]:
     """Column `available`."""
     _require_plain(table, "available")
-    text = table.text("available").str.to_lowercase().str.replace(r"^([01])\.0+$", "$1")
-    on, off = text.is_in(["true", "1"]), text.is_in(["false", "0"])
+    text = plain_truth(table.frame["available"].cast(pl.String, strict=False))
+    on, off = text.is_in(ON), text.is_in(OFF)
     table.require("available", on | off, "true or false, or 1 or 0")
     return on.to_numpy()
+
+
+def plain_truth(text: Texts) -> Texts:
+    """Truth values (a column of texts, or an expression for some) as they are compared with `ON` and `OFF`."""
+    return text.str.strip_chars().str.to_lowercase().str.replace(r"^([01])\.0+$", "$1")
 
 
 def microseconds(argument: str, length: str | float) -> int:

@@ -25,12 +25,15 @@ class Log:
     clients           names, in the order of every per-client array
     client, round     participations, (n_participations,), sorted by client, then round
     observed          observations in the same form as a pair of arrays, or None: then every round of every
-                      client that the log shows was observed
-    n_rows            rows of the file
+                      client that was `seen` was observed
+    seen              those clients, bool (n_clients,), or None: what was observed is not recorded, and a client
+                      that took part counts as seen
+    n_rows            rows of the file, clients of a FedScale one
     n_unsorted        rows that stood after a later round of the same client
-    n_duplicates      rows that were merged into another row of the same client and round
+    n_duplicates      times that a row says again what is known of a client and round; they are merged
     n_contradictions  (client, round) pairs said to be both available and not; they count as available
-    when              the column that says when: "round" or "timestamp"; empty for a log that was not read
+    when              the column that says when: "round", "timestamp", "start" of intervals, "active" of FedScale;
+                      empty for a log that was not read and a matrix without rounds
     ignored           the other one of them, where the file has both
     """
 
@@ -39,6 +42,7 @@ class Log:
     client: Ints
     round: Ints
     observed: tuple[Ints, Ints] | None = None
+    seen: Bools | None = None
     n_rows: int = 0
     n_unsorted: int = 0
     n_duplicates: int = 0
@@ -50,6 +54,11 @@ class Log:
     def n_clients(self) -> int:
         return len(self.clients)
 
+    @property
+    def records_observation(self) -> bool:
+        """Whether the log says what was observed, so that a round without a participation is known to be off."""
+        return self.observed is not None or self.seen is not None
+
     def participations(self) -> Ints:
         """Number of rounds in which each client took part, (n_clients,)."""
         return np.bincount(self.client, minlength=self.n_clients).astype(np.int64)
@@ -57,7 +66,8 @@ class Log:
     def observed_rounds(self) -> Ints:
         """Number of rounds in which each client was observed, on or off, (n_clients,)."""
         if self.observed is None:
-            return np.where(self.participations() > 0, self.n_rounds, 0).astype(np.int64)
+            seen = self.participations() > 0 if self.seen is None else self.seen
+            return np.where(seen, self.n_rounds, 0).astype(np.int64)
         return np.bincount(self.observed[0], minlength=self.n_clients).astype(np.int64)
 
     def never_seen(self) -> Bools:
@@ -89,7 +99,7 @@ class Log:
             if self.observed is not None:
                 dense[1, self._rounds_of(client, *self.observed), column] = True
             else:
-                dense[1, :, column] = dense[0, :, column].any()
+                dense[1, :, column] = dense[0, :, column].any() if self.seen is None else self.seen[client]
         return dense[0], dense[1]
 
     @staticmethod

@@ -82,7 +82,8 @@ class WeightsReport:
         """Counts of the log, and which columns said when.
 
         `unobserved_share` is that of the rounds of the clients that were seen; None where the log has no column
-        `available`, so that nothing is known of what was observed and every other round counts as off.
+        `available` (and is no matrix or FedScale trace), so that nothing is known of what was observed and every
+        other round counts as off.
         """
         seen = int(np.count_nonzero(self.observed))
         return {
@@ -93,7 +94,7 @@ class WeightsReport:
             "duplicates": self.log.n_duplicates,
             "contradictions": self.log.n_contradictions,
             "never_seen": self.log.n_clients - seen,
-            "unobserved_share": None if self.log.observed is None else self._unobserved(seen),
+            "unobserved_share": self._unobserved(seen) if self.log.records_observation else None,
             "time_column": self.log.when or None,
             "ignored_column": self.log.ignored or None,
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -26,7 +27,8 @@ class LeastSquares(FiniteData):
     def loss_slope(self, margin: Array, label: Array) -> Array:
         return 2 * (margin - label)
 
-    def _constants(self) -> Constants:
+    @cached_property
+    def constants(self) -> Constants:
         """Raises InputError if the mean Hessian is singular."""
         a, y, share = self.features, self.labels, self.shares
         ridge = self.l2 * np.eye(self.dimension, dtype=int)

@@ -1,0 +1,63 @@
+"""Logs of events: a row says that a client took part in a round, or, with a column `available`, whether it could."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.traces import columns
+from analysis.traces.log import Log
+from analysis.traces.names import Asked, require_keys
+from analysis.traces.table import Source
+
+
+def read(source: Source, asked: Asked) -> Log:
+    """Columns `client`, and `round` or `timestamp`, and `available` where it stands."""
+    when, other = ("round", "timestamp") if asked.length is None else ("timestamp", "round")
+    table = source.observations(["client", when])
+    ids = columns.client_ids(table)
+    round_ = columns.rounds(table) if asked.length is None else columns.timestamps(table) // asked.length
+    on = columns.available(table) if "available" in table.frame.columns else None
+    n_rounds = int(round_.max()) + 1 if asked.rounds is None else asked.rounds
+    table.require(when, round_ < n_rounds, f"in the first {n_rounds} rounds (rounds = {n_rounds})")
+    names, client = asked.place(ids)
+    require_keys(len(names), n_rounds)
+    table.require("client", client >= 0, asked.allowed)
+    ignored = other if other in source.found else ""
+    return replace(_log(names, n_rounds, client, round_, on), when=when, ignored=ignored)
+
+
+def _log(
+    names: tuple[str, ...],
+    n_rounds: int,
+    client: npt.NDArray[np.int64],
+    round_: npt.NDArray[np.int64],
+    on: npt.NDArray[np.bool_] | None,
+) -> Log:
+    """Sort by client, then round; merge the rows of one client and round; count what had to be mended."""
+    by_client = np.argsort(client, kind="stable")
+    key = (client * n_rounds + round_)[by_client]
+    n_unsorted = int(np.count_nonzero(key < np.maximum.accumulate(key)))
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    first = np.flatnonzero(np.diff(key, prepend=-1))
+    pair = key[first]
+    observations = (pair // n_rounds, pair % n_rounds)
+    participations, observed, n_contradictions = observations, None, 0
+    if on is not None:
+        on = on[by_client][order]
+        some, every = np.logical_or.reduceat(on, first), np.logical_and.reduceat(on, first)
+        participations, observed = (observations[0][some], observations[1][some]), observations
+        n_contradictions = int(np.count_nonzero(some & ~every))
+    return Log(
+        names,
+        n_rounds,
+        *participations,
+        observed,
+        n_rows=key.size,
+        n_unsorted=n_unsorted,
+        n_duplicates=key.size - pair.size,
+        n_contradictions=n_contradictions,
+    )

@@ -1,0 +1,103 @@
+"""Logs as a matrix: a column for each client, a row for each round, and cells that say whether it was available."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from analysis.traces import columns
+from analysis.traces.log import Bools, Ints, Log
+from analysis.traces.names import Asked, repeated, require_keys
+from analysis.traces.table import MEANT, Source, Table
+from fltheory.errors import InputError
+
+UNOBSERVED = ("", "nan")
+FIRST_ROWS = 1  # that tell a matrix from other tables
+
+
+def is_one(source: Source) -> bool:
+    """Whether no column but a first one, `round`, has a name of other forms, and the first cells are those of one."""
+    clients = _clients(source)
+    plain = {name.strip().lower() for name in clients}
+    if source.kind == "JSON lines" or not clients or plain & {*MEANT, ""}:
+        return False
+    if len(clients) < len(source.found):
+        return True
+    cells = _cells(source.first(FIRST_ROWS), clients)
+    return all(column.is_in([*columns.ON, *columns.OFF, *UNOBSERVED]).all() for column in cells)
+
+
+def read(source: Source, asked: Asked) -> Log:
+    """All columns. A row without any cell, as a blank line is, is a round in which nobody was observed."""
+    if asked.length is not None:
+        raise InputError("round_length", asked.length / columns.MICRO, "left out for a matrix, whose rows are rounds")
+    table = source.table(source.found)
+    clients = _clients(source)
+    ids = columns.plain_ids(pl.Series(clients))
+    if (twice := repeated(ids)) is not None:
+        raise InputError("the columns of the log", twice, "there once each")
+    names, client = asked.place(ids)
+    if (client < 0).any():
+        raise InputError("a column of the log", ids[int(np.argmin(client))], asked.allowed)
+    round_ = _rounds(table, len(clients) < len(source.found))
+    n_rounds = int(round_.max()) + 1 if asked.rounds is None else asked.rounds
+    if round_.max() >= n_rounds:
+        allowed = f"a matrix of the first {n_rounds} rounds (rounds = {n_rounds})"
+        raise InputError("the log", f"a row for round {round_.max()}", allowed)
+    require_keys(len(names), n_rounds)
+    on, known = _truths(table, clients)
+    rows, order = np.argsort(round_), np.argsort(client)
+    at, who = round_[rows], client[order]
+    on, known = on[np.ix_(rows, order)].T, known[np.ix_(rows, order)].T
+    whole = len(round_) == n_rounds and bool((known.all(axis=1) == known.any(axis=1)).all())
+    return Log(
+        names,
+        n_rounds,
+        *_events(on, who, at),
+        None if whole else _events(known, who, at),
+        _among(len(names), who[known.any(axis=1)]) if whole else None,
+        n_rows=len(round_),
+        n_unsorted=int(np.count_nonzero(round_ < np.maximum.accumulate(round_))),
+        when="round" if len(clients) < len(source.found) else "",
+    )
+
+
+def _clients(source: Source) -> list[str]:
+    return list(source.found[1:] if source.found[:1] == ("round",) else source.found)
+
+
+def _rounds(table: Table, given: bool) -> Ints:
+    if not given:
+        return table.frame["row"].cast(pl.Int64).to_numpy()
+    round_ = columns.rounds(table)
+    table.require("round", table.frame.select(pl.Series(round_).is_first_distinct()).to_series(), "there once")
+    return round_
+
+
+def _cells(frame: pl.DataFrame, clients: list[str]) -> pl.DataFrame:
+    return frame.select(columns.plain_truth(pl.col(clients).cast(pl.String, strict=False).fill_null("")))
+
+
+def _truths(table: Table, clients: list[str]) -> tuple[Bools, Bools]:
+    """Which cells say that the client was available, and which say something, (rows, clients)."""
+    cells = _cells(table.frame, clients)
+    on, off, blank = (cells.select(pl.all().is_in(words)).to_numpy() for words in (columns.ON, columns.OFF, UNOBSERVED))
+    bad = np.argwhere(~(on | off | blank))
+    if len(bad):
+        row, column = bad[0]
+        place = f"client {clients[column]!r} on {table.source.place(table.frame['row'][int(row)])} of the log"
+        allowed = "1 or 0, or true or false, or empty where nothing was observed"
+        raise InputError(place, table.frame[clients[column]][int(row)], f"{allowed} (no column is called client)")
+    return on, on | off
+
+
+def _events(cells: Bools, clients: Ints, rounds: Ints) -> tuple[Ints, Ints]:
+    """The true cells (clients, rounds) as events."""
+    client, round_ = np.nonzero(cells)
+    return clients[client], rounds[round_]
+
+
+def _among(n: int, positions: Ints) -> Bools:
+    found = np.zeros(n, dtype=np.bool_)
+    found[positions] = True
+    return found

@@ -1,0 +1,143 @@
+"""A log as it stands in its file, CSV, Parquet or JSON lines; a value that is not allowed is named with its place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from polars.exceptions import PanicException, PolarsError
+
+from fltheory.errors import InputError
+
+MEANT = ("client", "round", "timestamp", "start", "end", "available")  # columns that say what a form of log says
+FIRST_LINES = 1000  # of JSON lines, whose keys are the columns
+HEAD = 2**16  # bytes that tell what a file is
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that was recognised, and the names of its columns."""
+
+    path: Path
+    kind: Literal["CSV", "Parquet", "JSON lines"]
+    lazy: pl.LazyFrame
+    found: tuple[str, ...]
+
+    def table(self, wanted: Sequence[str]) -> Table:
+        """Read the wanted columns. Blank lines are dropped; raises InputError unless there is a row besides them."""
+        if twice := [name for name in wanted if f"{name}_duplicated_0" in self.found]:  # so polars renames them
+            raise InputError("the columns of the log", twice[0], "there once each")
+        with _reading(self.path, self.kind):
+            frame = self.lazy.select(wanted).with_row_index("row").collect()
+        if self.kind == "CSV":
+            frame = frame.filter(~pl.all_horizontal(pl.col(wanted).is_null()))
+        if frame.is_empty():
+            raise InputError("the log", str(self.path), "a file with at least one row")
+        return Table(frame, self)
+
+    def observations(self, wanted: Sequence[str]) -> Table:
+        """The wanted columns, and `available` where it stands; of JSON lines it may come after the first ones."""
+        if "available" in self.found or self.kind != "JSON lines":
+            return self.table([*wanted, *{"available"}.intersection(self.found)])
+        table = self.table([*wanted, "available"])
+        unsaid = table.frame["available"].is_null().all()
+        return replace(table, frame=table.frame.drop("available")) if unsaid else table
+
+    def first(self, rows: int) -> pl.DataFrame:
+        with _reading(self.path, self.kind):
+            return self.lazy.head(rows).collect()
+
+    def place(self, row: int) -> str:
+        """Where a row (from 0) stands, such as "line 2" or, in a Parquet file, "row 1"."""
+        if self.kind == "Parquet":
+            return f"row {row + 1}"
+        if self.kind == "CSV":
+            return f"line {row + 2}"
+        line, _ = next(islice(_lines(self.path), row, None))
+        return f"line {line}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Some columns, and in column `row` the place of each row in the file."""
+
+    frame: pl.DataFrame
+    source: Source
+
+    def text(self, column: str) -> pl.Series:
+        return self.frame[column].cast(pl.String, strict=False).str.strip_chars()
+
+    def require(self, column: str, good: pl.Series | npt.NDArray[np.bool_], allowed: str) -> None:
+        """Raise InputError at the first row that is not good; null is not good."""
+        bad = np.flatnonzero(~pl.Series(good).fill_null(False).to_numpy())
+        if bad.size:
+            at = int(bad[0])
+            place = self.source.place(self.frame["row"][at])
+            raise InputError(f"{column} on {place} of the log", self.frame[column][at], allowed)
+
+
+def head(path: Path) -> bytes:
+    """The beginning of a log, after a byte order mark and blanks; raises InputError for a file that cannot be read."""
+    with _reading(path), path.open("rb") as file:
+        return file.read(HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
+
+
+def open_log(path: Path) -> Source:
+    """What the file is, by its first bytes."""
+    begin = head(path)
+    if begin.startswith(b"["):
+        raise InputError("the log", str(path), "JSON lines, an object for each row and no list around them")
+    if begin.startswith(b"{"):
+        keys = _keys(path)
+        lazy = pl.scan_ndjson(path, schema=dict.fromkeys((*MEANT, *keys), pl.String))
+        return Source(path, "JSON lines", lazy, tuple(keys))
+    with _reading(path):
+        if begin.startswith(b"PAR1"):
+            lazy = pl.scan_parquet(path, glob=False)
+            return Source(path, "Parquet", lazy, tuple(lazy.collect_schema().names()))
+        lazy = pl.scan_csv(path, infer_schema_length=0, glob=False)
+        return Source(path, "CSV", lazy, tuple(lazy.collect_schema().names()))
+
+
+@contextmanager
+def _reading(path: Path, kind: str = "") -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise InputError("the log", str(path), "a file that exists") from None
+    except OSError:
+        raise InputError("the log", str(path), "a file that can be read") from None
+    except (PolarsError, PanicException) as error:  # a damaged Parquet file can panic inside polars
+        if kind == "JSON lines":
+            _keys(path, most=None)
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError("the log", str(path), f"a CSV (UTF-8) or Parquet file or JSON lines ({reason})") from None
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not blank, with their numbers from 1."""
+    with path.open("rb") as file:
+        yield from ((number, line) for number, line in enumerate(file, 1) if line.strip())
+
+
+def _keys(path: Path, most: int | None = FIRST_LINES) -> list[str]:
+    """The keys of the first JSON lines; raises InputError at a line that is no object."""
+    keys: dict[str, None] = {}
+    for number, line in islice(_lines(path), most):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        if not isinstance(row, dict):
+            shown = line.strip().decode(errors="replace")
+            raise InputError(f"line {number} of the log", shown, 'a JSON object such as {"client": 1, "round": 0}')
+        keys |= dict.fromkeys(row)
+    return list(keys)
