@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from fltheory.errors import InputError, one_of
+from fltheory.assumptions import bounded_gaps
+from fltheory.errors import InputError, count, one_of
 from fltheory.ledger import ledger
-from fltheory.planning import STATEMENTS, Outcome, Statement, Task
+from fltheory.participation import ParticipationProcess
+from fltheory.planning import (
+    MEASURES,
+    SCALES,
+    STATEMENTS,
+    Order,
+    Outcome,
+    Statement,
+    Task,
+    crossovers,
+    rounds_at,
+    sensitivities,
+    table1,
+)
 from fltheory.verdicts import recorded
 from sims.algorithms import algorithms
+from sims.catalogue import process
 
-_KEYS = ("target", "rates", "algorithms", "constants", "choices")
+_KEYS = ("target", "measure", "rates", "process", "algorithms", "constants", "choices")
+SEEN = 0.005  # smaller changes of the rounds are not printed
 _RUN_AS = {"fedau": "fedavg", "fast": "fedavg"}  # FedAvg with weights or a selection of clients of their own
 
 
@@ -33,13 +51,30 @@ def read_plan(path: Path) -> tuple[Task, list[Statement]]:
             raise InputError("key of PLAN.toml", key, one_of(key, _KEYS))
     if "target" not in content:
         raise InputError("PLAN.toml", str(path), "a file with a target")
-    task = Task(content["target"], _table(content, "constants"), _table(content, "choices"), _list(content, "rates"))
+    constants, rates = _table(content, "constants"), _list(content, "rates")
+    if "process" in content:
+        if rates:
+            raise InputError("rates", rates, "left out beside [process], which has rates of its own")
+        rates, constants = _participation(content["process"], constants)
+    measure = content.get("measure", "squared_gradient")
+    task = Task(content["target"], constants, _table(content, "choices"), rates, measure)
     names = list(dict.fromkeys(statement.algorithm for statement in STATEMENTS))
     wanted = _list(content, "algorithms") if "algorithms" in content else names
     for name in wanted:
         if name not in names:
             raise InputError("algorithms", name, one_of(str(name), names))
     return task, [statement for statement in STATEMENTS if statement.algorithm in wanted]
+
+
+def _participation(named: Any, constants: dict[str, Any]) -> tuple[list[float], dict[str, Any]]:
+    """The rates of a process, and the constants with its window, if it has one and none is given."""
+    if "n_clients" not in constants:
+        raise InputError("constants", sorted(constants), "with n_clients, beside [process]")
+    found = process(named, count("n_clients", constants["n_clients"]))
+    if not isinstance(found, ParticipationProcess):
+        raise InputError("process", named, "one with known rates, which does not react to the run")
+    window = bounded_gaps(found).constants
+    return found.rate.tolist(), {**window, **constants}
 
 
 def _table(content: dict[str, Any], key: str) -> dict[str, Any]:
@@ -65,11 +100,40 @@ def vectors(outcome: Outcome) -> float | None:
 
 
 def to_json(task: Task, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """The target and one entry a statement; what does not apply is left out."""
-    return {"target": task.target, "plans": [_entry(outcome) for outcome in outcomes]}
+    """The target, one entry a statement, and comparisons; what does not apply is left out, out of reach is null."""
+    planned = _planned(outcomes)
+    table = rounds_at(task, planned)
+    return {
+        "target": task.target,
+        "measure": task.measure,
+        "plans": [_entry(task, outcome) for outcome in outcomes],
+        "rounds_at": {
+            "targets": [scale * task.target for scale in SCALES],
+            "algorithms": {name: [_finite(r) for r in rounds] for name, rounds in table.items()},
+        },
+        "crossovers": [asdict(crossover) for crossover in crossovers(task, planned, table)],
+        "fedamd_table1": [
+            {"method": row.method, "rounds": row.rounds, "fedamd_below": _finite(row.fedamd_below)}
+            for row in _table1(task, outcomes)
+        ],
+    }
 
 
-def _entry(outcome: Outcome) -> dict[str, Any]:
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+def _planned(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    return sorted((o for o in outcomes if o.rounds is not None), key=lambda outcome: outcome.rounds or 0)
+
+
+def _table1(task: Task, outcomes: Sequence[Outcome]) -> list[Order]:
+    """Where a plan of FedAMD was asked for: with the participants that it chose, if that was free."""
+    fedamd = [outcome for outcome in outcomes if outcome.statement.algorithm == "fedamd"]
+    return table1(task, {**task.constants, **fedamd[0].choice}) if fedamd else []
+
+
+def _entry(task: Task, outcome: Outcome) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "algorithm": outcome.statement.algorithm,
         "claim": outcome.claim,
@@ -88,6 +152,7 @@ def _entry(outcome: Outcome) -> dict[str, Any]:
         "gain": outcome.step.gain,
         "bound": outcome.step.bound,
         "terms": dict(outcome.terms),
+        "sensitivities": {name: _finite(share) for name, share in sensitivities(task, outcome).items()},
         "client_rounds": outcome.client_rounds,
         "local_steps": None if outcome.client_rounds is None else outcome.client_rounds * outcome.local_steps,
         "vectors": vectors(outcome),
@@ -97,18 +162,55 @@ def _entry(outcome: Outcome) -> dict[str, Any]:
 def as_text(task: Task, outcomes: Sequence[Outcome]) -> str:
     """A table across algorithms, then each plan by itself."""
     head = f"{'algorithm':<11}{'statement':<26}{'verdict':<12}{'rounds':>13}{'client-rounds':>15}{'vectors':>13}"
-    planned = sorted((o for o in outcomes if o.rounds is not None), key=lambda outcome: outcome.rounds or 0)
+    planned = _planned(outcomes)
     rows = [
         f"{o.statement.algorithm:<11}{o.claim:<26}{_verdict(o):<12}{o.rounds:>13,}"
         f"{_shown(o.client_rounds):>15}{_shown(vectors(o)):>13}"
         for o in planned
     ]
-    first = f"Mean squared gradient norm at most {task.target:g} (loss^2 / param^2), as the theorems promise it:"
-    details = [line for outcome in (*planned, *(o for o in outcomes if o.rounds is None)) for line in _details(outcome)]
-    return "\n".join([first, "", *([head, *rows] if rows else ["No statement promises it."]), *details])
+    first = f"{MEASURES[task.measure].format(f'at most {task.target:g}')}, as the theorems promise it:"
+    others = [outcome for outcome in outcomes if outcome.rounds is None]
+    details = [line for outcome in (*planned, *others) for line in _details(task, outcome)]
+    comparison = [*_comparison(task, planned), *_orders(task, outcomes)]
+    return "\n".join([first, "", *([head, *rows] if rows else ["No statement promises it."]), *comparison, *details])
 
 
-def _details(outcome: Outcome) -> list[str]:
+def _comparison(task: Task, planned: Sequence[Outcome]) -> list[str]:
+    """Rounds at other targets, and where two algorithms change places."""
+    table = rounds_at(task, planned)
+    if len(table) < 2:
+        return []
+    head = "".join(f"{scale * task.target:>13.4g}" for scale in SCALES)
+    rows = [
+        f"{name:<11}" + "".join(f"{'out of reach' if r == math.inf else format(r, ','):>13}" for r in rounds)
+        for name, rounds in table.items()
+    ]
+    places = [
+        f"Below a target of {crossover.target:.3g} {crossover.below} needs fewer rounds than {crossover.above}."
+        for crossover in crossovers(task, planned, table)
+    ]
+    return ["", "Rounds at other targets:", f"{'':<11}{head}", *rows, *places]
+
+
+def _orders(task: Task, outcomes: Sequence[Outcome]) -> list[str]:
+    rows = _table1(task, outcomes)
+    if not rows:
+        return []
+    lines = [
+        f"{row.method:<15}{row.rounds:>13,.3g}"
+        + ("" if math.isnan(row.fedamd_below) else f"{_below(row.fedamd_below):>24}")
+        for row in rows
+    ]
+    head = f"{'method':<15}{'rounds':>13}{'FedAMD fewer below':>24}"
+    said = "Table 1 of FedAMD (orders as printed, constants of proportionality left out; batches of one sample):"
+    return ["", said, head, *lines]
+
+
+def _below(target: float) -> str:
+    return "any target" if target == math.inf else f"{target:.3g}"
+
+
+def _details(task: Task, outcome: Outcome) -> list[str]:
     lines = ["", f"{outcome.statement.algorithm}, {outcome.claim}", *(f"  {note}" for note in outcome.verdict_notes)]
     if outcome.step is None:
         return [*lines, f"  {outcome.why}"]
@@ -127,7 +229,15 @@ def _details(outcome: Outcome) -> list[str]:
         f"  {term / total if total else 0:>7.1%}  {name}"
         for name, term in sorted(outcome.terms.items(), key=lambda item: -item[1])
     ]
+    moved = sorted(sensitivities(task, outcome).items(), key=lambda item: -item[1])
+    moved = [(name, share) for name, share in moved if abs(share) >= SEEN]
+    if moved:
+        lines.append("  rounds with a tenth more of " + ", ".join(f"{name} {_change(share)}" for name, share in moved))
     return lines
+
+
+def _change(share: float) -> str:
+    return "out of reach" if share == math.inf else f"{share:+.0%}"
 
 
 def _verdict(outcome: Outcome) -> str:

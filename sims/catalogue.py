@@ -81,9 +81,7 @@ def with_defaults(experiment: Mapping[str, Any], weighting: Named, *, look: bool
         unsaid = [name for name, value in LATER.items() if filled["problem"][name] == value]
         filled["problem"] = {name: value for name, value in filled["problem"].items() if name not in unsaid}
     problem = _problem_of(filled, 0, outlined=True) if look else None
-    filled["process"] = _filled("process", _processes(), experiment["process"], implied=frozenset({"n_clients"}))
-    if "n_clients" not in experiment["process"]:  # it is that of the problem, whatever a constructor's default is
-        filled["process"].pop("n_clients", None)
+    filled["process"] = _process_filled(experiment["process"])
     if _is_named(filled["process"].get("p")):
         implied = frozenset({"partition", "seed"})
         filled["process"]["p"] = _filled("process.p", RATES, filled["process"]["p"], implied)
@@ -161,6 +159,11 @@ def _hyper(named: Named, problem: Any) -> Any:
             raise InputError("weights", "data_size", "numbers: these clients have no data")
         sizes = np.broadcast_to(np.asarray(problem.samples[1], dtype=np.float64), problem.n_clients)
         given["weights"] = tuple((sizes / sizes.sum()).tolist())
+    if given.get("weights") is not None and getattr(problem, "client_weights", "uniform") != "uniform":
+        allowed = (
+            f"left out beside client_weights = {problem.client_weights!r}, which weighs the losses of all algorithms"
+        )
+        raise InputError("weights", named["weights"], allowed)
     return _made("algorithm", {given["name"]: algorithms()[given["name"]].hyper}, given)
 
 
@@ -169,12 +172,33 @@ def _seed(experiment: Mapping[str, Any], replicate: int) -> int:
     return int(stream(experiment["seed"], "training", replicate).integers(2**31))
 
 
+def process(named: Any, n_clients: int) -> Any:
+    """The process of a table [process], or of a name alone, for so many clients of no problem.
+
+    Raises InputError for what an experiment file would be refused for, and for rates by labels.
+    """
+    filled = _process_filled(named)
+    if _is_named(filled.get("p")):
+        raise InputError("process.p", filled["p"]["name"], "numbers: these clients have no labels")
+    return _process_for(filled, n_clients)
+
+
+def _process_filled(named: Any) -> dict[str, Any]:
+    filled = _filled("process", _processes(), named, implied=frozenset({"n_clients"}))
+    if "n_clients" not in named:  # it is that of the problem, whatever a constructor's default is
+        filled.pop("n_clients", None)
+    return filled
+
+
 def _process_of(named: Named, problem: Any, seed: int) -> Any:
-    """The process; n_clients is that of the problem, a number p serves for all clients, a rule p looks at labels."""
+    """The process; n_clients is that of the problem, a rule p looks at labels."""
+    by_labels = {"p": _rates(named["p"], problem, seed)} if _is_named(named.get("p")) else {}
+    return _process_for({**named, **by_labels}, problem.n_clients)
+
+
+def _process_for(named: Named, n_clients: int) -> Any:
+    """The process for so many clients; a number p serves for all of them."""
     parameters, wanted = _spread(named), inspect.signature(_processes()[named["name"]]).parameters
-    n_clients = problem.n_clients
-    if _is_named(parameters.get("p")):
-        parameters["p"] = _rates(parameters["p"], problem, seed)
     if "n_clients" in wanted:
         require_clients(parameters.setdefault("n_clients", n_clients), n_clients)
     if isinstance(parameters.get("p"), Real):

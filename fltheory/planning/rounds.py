@@ -1,104 +1,38 @@
-"""Rounds to a target: for each statement the free parameters and the local step that need the fewest."""
+"""Rounds to a target: one outcome a statement, and what moves it."""
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
 
-import sympy
+from fltheory.errors import InputError
+from fltheory.planning.promise import Outcome, Promise
+from fltheory.planning.statements import STATEMENTS, Statement, Unusable, usable
+from fltheory.planning.task import Task
+from fltheory.symbols import QUANTITIES
+from fltheory.verdicts import recorded
 
-from fltheory.errors import InputError, probabilities
-from fltheory.ledger import Bound, Claim, ledger
-from fltheory.papers.fast.setting import snapshot_rate
-from fltheory.planning.statements import STATEMENTS, Statement, Unusable, Values, usable, value
-from fltheory.planning.steps import Step, best_step, holds, largest_step, on_steps
-from fltheory.symbols import Constants, local_lr
-
-MOST_ROUNDS = 2**40  # a target that needs more is as good as out of reach
-MOST_CHOICES = 2000  # combinations of free parameters tried for one statement
-
-
-@dataclass(frozen=True)
-class Task:
-    """What is known and what is wanted.
-
-    target     for the bound, in its unit: the mean squared gradient norm, loss^2 / param^2
-    constants  code name of `fltheory.symbols` -> value, in the unit given there
-    choices    code name -> values to try, for parameters that one is free to set
-    rates      participation rates: none, one for all clients, or one a client
-    """
-
-    target: float
-    constants: Mapping[str, float]
-    choices: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    rates: Sequence[float] = ()
-
-    def __post_init__(self) -> None:
-        if not (_number(self.target) and 0 < self.target < math.inf):
-            raise InputError("target", self.target, "a number above 0")
-        len(ledger)  # the papers define the names of their constants
-        for name, tried in self.choices.items():
-            if name in self.constants:
-                raise InputError("choices", name, "no constant too")
-            if isinstance(tried, str) or not isinstance(tried, Sequence) or not tried:
-                raise InputError(f"choices {name}", tried, "a list of values")
-            for one in tried:
-                Constants(**{name: one})
-                _narrow(name, one)
-        for name in {"local_lr", *(statement.rounds for statement in STATEMENTS)}:
-            if name in self.constants or name in self.choices:
-                raise InputError("constants", name, f"without {name}, which is what the plan seeks")
-        n_clients = Constants(**self.constants).get("n_clients")
-        for name, one in self.constants.items():
-            _narrow(name, one)
-        if len(self.rates):
-            probabilities("rates", self.rates)
-        if len(self.rates) > 1 and len(self.rates) != n_clients:
-            raise InputError("rates", list(self.rates), f"one rate, or one for each of n_clients = {n_clients}")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one statement promises; `why` says in a sentence why there is no plan, and `rounds` is None then.
-
-    claim         id of the statement used; `verdict_notes` says which one it stands for, and what it needs
-    choice        the free parameters that need the fewest rounds
-    terms         summand of the bound -> its value at the plan
-    participants  clients that compute in a round, in the mean; None where no rates are given
-    """
-
-    statement: Statement
-    claim: str
-    verdict_notes: tuple[str, ...] = ()
-    why: str = ""
-    choice: Mapping[str, float] = field(default_factory=dict)
-    rounds: int | None = None
-    step: Step | None = None
-    terms: Mapping[str, float] = field(default_factory=dict)
-    participants: float | None = None
-    local_steps: float = 1
-
-    @property
-    def client_rounds(self) -> float | None:
-        """Participations until the target is reached, of all clients together, in the mean."""
-        return None if self.rounds is None or self.participants is None else self.rounds * self.participants
+MORE = 1.1  # a constant that is a tenth larger shows what it is worth
 
 
 def plan(task: Task, statements: Sequence[Statement] = STATEMENTS) -> list[Outcome]:
-    """One outcome a statement, in the order of `statements`."""
-    return [_outcome(task, statement) for statement in statements]
+    """One outcome for each statement about the measure of the task, in the order of `statements`."""
+    entries = recorded()
+    return [_outcome(task, statement, entries) for statement in statements if statement.measure == task.measure]
 
 
-def _outcome(task: Task, statement: Statement) -> Outcome:
+def _outcome(task: Task, statement: Statement, entries: Mapping[str, Mapping[str, Any]]) -> Outcome:
     try:
-        claim, said = usable(statement.claim)
-        below = [usable(id_) for id_ in statement.rests_on]
+        claim, said = usable(statement.claim, entries)
+        below = [usable(id_, entries) for id_ in statement.rests_on]
     except Unusable as refused:
         return Outcome(statement, statement.claim, why=str(refused))
-    notes = tuple(note.strip() for note in (said, *(note for _, note in below)) if note)
-    promise = _Promise(task, statement, claim, [claim for claim, _ in below])
+    promise = Promise(task, statement, claim, [claim for claim, _ in below])
+    others = [note for _, note in below] if promise.derives() else []
+    notes = tuple(note.strip() for note in (said, *others) if note)
     missing = promise.missing()
     if missing:
         return Outcome(statement, claim.id, notes, f"{claim.id} also needs {', '.join(missing)}.")
@@ -119,148 +53,23 @@ def _outcome(task: Task, statement: Statement) -> Outcome:
     return promise.outcome(best, fewest, notes)
 
 
-@dataclass(frozen=True)
-class _Promise:
-    """One statement at the constants of a task, as a function of the free parameters and the number of rounds."""
+def sensitivities(task: Task, outcome: Outcome) -> dict[str, float]:
+    """By which share the rounds of a plan grow where one constant, or the target, is a tenth larger.
 
-    task: Task
-    statement: Statement
-    claim: Claim
-    below: Sequence[Claim]
-
-    @property
-    def bound(self) -> Bound:
-        if self.claim.bound is None:
-            raise InputError("statement", self.claim.id, "one with a bound")
-        return self.claim.bound
-
-    def names(self) -> set[str]:
-        parts = [part for claim in (self.claim, *self.below) for part in claim.parts]
-        free = {symbol.name for part in parts for symbol in part.free_symbols}
-        who = self.statement.participants
-        return free if who is None else free | {symbol.name for symbol in who.free_symbols}
-
-    def choices(self) -> Iterator[dict[str, float]]:
-        named = sorted(self.names() & self.task.choices.keys())
-        lists = [self.task.choices[name] for name in named]
-        if math.prod(map(len, lists)) > MOST_CHOICES:
-            raise InputError("choices", named, f"at most {MOST_CHOICES} combinations for {self.claim.id}")
-        return (dict(zip(named, picked, strict=True)) for picked in itertools.product(*lists))
-
-    def at(self, choice: Values, rounds: int) -> dict[str, float]:
-        """All constants, given ones before those that other statements give."""
-        given = {**self.task.constants, **choice, self.statement.rounds: rounds}
-        return {**self.statement.derive(given, self.task.rates, self.below), **given}
-
-    def missing(self) -> list[str]:
-        needed = {s.name for part in (self.bound.rhs, *self.claim.conditions.values()) for s in part.free_symbols}
-        if self.statement.participants is not None:
-            needed |= {symbol.name for symbol in self.statement.participants.free_symbols}
-        return sorted(needed - {"local_lr"} - self.at(next(self.choices()), MOST_ROUNDS).keys())
-
-    def others(self) -> dict[str, sympy.Basic]:
-        """Conditions on everything but the step, also those of the statements it rests on."""
-        found = {
-            f"{claim.id}, {name}": condition
-            for claim in (self.claim, *self.below)
-            for name, condition in claim.conditions.items()
-        }
-        return {name: condition for name, condition in found.items() if local_lr not in condition.free_symbols}
-
-    def best(self, choice: Values, rounds: int, largest: float) -> Step | None:
-        """The best step; None where a condition asks for more rounds."""
-        values = self.at(choice, rounds)
-        if not all(holds(condition, values) for condition in self.others().values()):
-            return None
-        return best_step(self.claim, self.bound, values, largest)
-
-    def rounds(self, choice: Values) -> tuple[int | None, str, float]:
-        """(fewest rounds, "", target); or (None, why, the smallest bound found).
-
-        With more rounds every bound falls and every condition stays satisfied, which is why halving finds the
-        fewest.
-        """
-        last = self.at(choice, MOST_ROUNDS)
-        for name, condition in self.others().items():
-            if not holds(condition, last):
-                numbers = _numbers(condition, last)
-                return None, f"The condition {name} does not hold: {condition} with {numbers}.", math.inf
-        largest = self.largest(choice)
-        if not largest:
-            conditions = "; ".join(f"{name}: {condition}" for name, condition in on_steps(self.claim).items())
-            return None, f"No step size satisfies {self.claim.id} ({conditions}).", math.inf
-        step = self.best(choice, MOST_ROUNDS, largest)
-        assert step is not None  # the other conditions were looked at above
-        if step.bound > self.task.target:
-            return None, self.floor(choice, step), step.bound
-
-        def reached(rounds: int) -> bool:
-            step = self.best(choice, rounds, largest)
-            return step is not None and step.bound <= self.task.target
-
-        low, high = 0, 1
-        while not reached(high):
-            low, high = high, min(2 * high, MOST_ROUNDS)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if reached(middle) else (middle, high)
-        return high, "", self.task.target
-
-    def largest(self, choice: Values) -> float:
-        return largest_step(on_steps(self.claim), self.at(choice, MOST_ROUNDS))
-
-    def floor(self, choice: Values, step: Step) -> str:
-        """Why even the largest number of rounds does not reach the target, with its best step."""
-        values = {**self.at(choice, MOST_ROUNDS), "local_lr": step.size}
-        terms = self.terms(values)
-        worst = max(terms, key=lambda term: terms[term])
-        alone = "alone is still" if terms[worst] > self.task.target else "is the largest term,"
-        numbers = _numbers(_summand(self.bound, worst), values)
-        return (
-            f"No step size brings {self.claim.id} to {self.task.target:.6g} within 2^40 rounds, where it is still "
-            f"{step.bound:.6g}, because {worst} {alone} {terms[worst]:.6g} with {numbers}."
-        )
-
-    def terms(self, values: Values) -> dict[str, float]:
-        return {str(term): value(term, values) for term in sympy.Add.make_args(self.bound.rhs)}
-
-    def participants(self, choice: Values, rounds: int) -> float | None:
-        values, who = self.at(choice, rounds), self.statement.participants
-        if who is not None:
-            return value(who, values)
-        rates = self.task.rates
-        if not len(rates) or "n_clients" not in values:
-            return None
-        return sum(rates) / len(rates) * values["n_clients"]
-
-    def outcome(self, choice: Mapping[str, float], rounds: int, notes: tuple[str, ...]) -> Outcome:
-        step = self.best(choice, rounds, self.largest(choice))
-        assert step is not None
-        values = {**self.at(choice, rounds), "local_lr": step.size}
-        steps = self.statement.local_steps or values["local_steps"]
-        return Outcome(
-            self.statement, self.claim.id, notes, "", choice, rounds, step, self.terms(values),
-            self.participants(choice, rounds), steps,
-        )  # fmt: skip
-
-
-def _summand(bound: Bound, text: str) -> sympy.Expr:
-    """The summand of a bound that is printed as `text`."""
-    return next(term for term in sympy.Add.make_args(bound.rhs) if str(term) == text)
-
-
-def _numbers(expression: sympy.Basic, values: Values) -> str:
-    names = sorted(symbol.name for symbol in expression.free_symbols)
-    return ", ".join(f"{name} = {values[name]:.6g}" for name in names)
-
-
-def _narrow(name: str, given: float) -> None:
-    """Raise InputError where a plan allows less than the domain of a symbol."""
-    if name == snapshot_rate.name and given > 1:  # its domain has no upper end: Theorem 2 of FAST states it itself
-        raise InputError(name, given, "a probability in [0, 1]")
-    if given == math.inf:  # of the cutoff: a bound on weights without one is none
-        raise InputError(name, given, "finite")
-
-
-def _number(given: object) -> bool:
-    return isinstance(given, int | float) and not isinstance(given, bool)
+    Free parameters stay as they were chosen, the step is the best one anew; infinite where the target is then out of
+    reach. Constants that are counts or shares, are 0 or play no part are left out.
+    """
+    if outcome.rounds is None:
+        return {}
+    fixed = replace(task, choices={name: [value] for name, value in outcome.choice.items()})
+    changed = {"target": replace(fixed, target=MORE * task.target)}
+    for name, value in task.constants.items():
+        domain = QUANTITIES[name].domain
+        if domain in ("> 0", ">= 0") and value and name in outcome.names:
+            with suppress(InputError):  # such as a frequency of snapshots above 1
+                changed[name] = replace(fixed, constants={**task.constants, name: MORE * value})
+    found, entries = {}, recorded()
+    for name, other in changed.items():
+        rounds = _outcome(other, outcome.statement, entries).rounds
+        found[name] = math.inf if rounds is None else rounds / outcome.rounds - 1
+    return found

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import sympy
@@ -13,7 +16,13 @@ from fltheory.ledger import Bound, Claim, ledger
 from fltheory.papers.fast.setting import arbitrary_clients, snapshot_clients, snapshot_rate
 from fltheory.papers.fedlaavg.letters import selected_share
 from fltheory.symbols import Constants, cohort_size, n_clients
-from fltheory.verdicts import VERDICTS, Verdict, needs, recorded
+from fltheory.verdicts import VERDICTS, Verdict, needs
+
+MEASURES = {  # what a target is of -> in words, with its unit
+    "squared_gradient": "Mean squared gradient norm, {} (loss^2 / param^2)",
+    "objective_gap": "Expected objective minus its minimum, {} (loss)",
+    "squared_distance": "Expected squared distance from the minimiser, {} (param^2)",
+}
 
 Values = Mapping[str, float]
 # (constants with the number of rounds, rates, the statements it rests on) -> more constants
@@ -31,6 +40,7 @@ class Statement:
     derive        constants that other statements give where the plan does not
     rests_on      ids of these other statements; `derive` gets them, or their repaired twins, in this order
     local_steps   local steps a round, where the statement has no such constant
+    measure       what its bound is of: a key of MEASURES
     """
 
     algorithm: str
@@ -40,20 +50,21 @@ class Statement:
     derive: Derive = lambda values, rates, claims: {}
     rests_on: tuple[str, ...] = ()
     local_steps: int | None = None
+    measure: str = "squared_gradient"
 
 
 class Unusable(Exception):
     """No statement may be used; the message says why in one sentence."""
 
 
-def usable(id_: str) -> tuple[Claim, str]:
-    """The statement to use for `id_`, and what has to be said about it (empty: nothing).
+def usable(id_: str, entries: Mapping[str, Mapping[str, Any]]) -> tuple[Claim, str]:
+    """The statement to use for `id_` by recorded verdicts, and what has to be said about it (empty: nothing).
 
     A statement whose recorded verdict is below `supported` is replaced by its repaired twin. One that is conditional
     and has no twin is used, and what it needs is said. Raises Unusable for one that is refuted, inconsistent or not
     checked and has no twin.
     """
-    entries, claim, said = recorded(), ledger[id_], ""
+    claim, said = ledger[id_], ""
     for _ in range(len(VERDICTS)):  # a twin may have a twin, though not for ever
         verdict: Verdict = entries.get(claim.id, {}).get("verdict", "not checked")
         if VERDICTS.index(verdict) >= VERDICTS.index("supported"):
@@ -68,14 +79,19 @@ def usable(id_: str) -> tuple[Claim, str]:
 
 
 def value(expression: sympy.Expr, values: Values) -> float:
-    """The number that `expression` is at these constants."""
-    needed = {symbol.name for symbol in expression.free_symbols}
-    return _as_bound(expression).at(Constants(**{name: values[name] for name in needed}))
+    """The number that `expression` is at these constants, which are not checked again where it is finite."""
+    function, names = _compiled(expression)
+    with suppress(ArithmeticError, TypeError):  # a division by zero, a complex number
+        result = float(function(*[values[name] for name in names]))
+        if math.isfinite(result):
+            return result
+    return Bound("", expression).at(Constants(**{name: values[name] for name in names}))
 
 
 @cache
-def _as_bound(expression: sympy.Expr) -> Bound:
-    return Bound("", expression)  # which keeps the function that it compiles
+def _compiled(expression: sympy.Expr) -> tuple[Callable[..., float], tuple[str, ...]]:
+    symbols = sorted(expression.free_symbols, key=str)
+    return sympy.lambdify(symbols, expression, "math"), tuple(symbol.name for symbol in symbols)
 
 
 def _bound(claim: Claim) -> Bound:
@@ -109,7 +125,18 @@ def _amplified(values: Values, rates: Sequence[float], claims: Sequence[Claim]) 
     return found
 
 
+def _fedlaavg(values: Values, rates: Sequence[float], claims: Sequence[Claim]) -> Values:
+    """The selected share, and the largest age of a gradient from the window in which all clients are available."""
+    found: dict[str, float] = {}
+    if {"cohort_size", "n_clients"} <= values.keys():
+        found["selected_share"] = values["cohort_size"] / values["n_clients"]
+        if "window" in values:
+            found["staleness"] = value(_bound(claims[0]).rhs, values)
+    return found
+
+
 _COIN = snapshot_rate * snapshot_clients + (1 - snapshot_rate) * arbitrary_clients
+_SELECTED = selected_share * n_clients
 
 STATEMENTS: tuple[Statement, ...] = (
     Statement("fedau", "fedau.thm2", derive=_fedau, rests_on=("fedau.thm3",)),
@@ -119,10 +146,13 @@ STATEMENTS: tuple[Statement, ...] = (
         derive=_amplified,
         rests_on=("amplified.prop41", "amplified.prop47.expectation"),
     ),
-    Statement("fedlaavg", "fedlaavg.thm4", participants=selected_share * n_clients),
-    Statement("fedlaavg", "fedlaavg.thm3", "iterations", selected_share * n_clients, local_steps=1),
+    Statement("fedlaavg", "fedlaavg.thm4", participants=_SELECTED, derive=_fedlaavg, rests_on=("fedlaavg.lem5",)),
+    Statement("fedlaavg", "fedlaavg.thm3", "iterations", _SELECTED, _fedlaavg, ("fedlaavg.lem1",), local_steps=1),
     Statement("fast", "fast.thm1", participants=_COIN),
     Statement("fast", "fast.thm1.q1", participants=_COIN),
+    Statement("fast", "fast.thm2.main", participants=_COIN, measure="squared_distance"),
     Statement("fedamd", "fedamd.thm46", participants=cohort_size),
     Statement("fedamd", "fedamd.thm48", participants=cohort_size),
+    Statement("fedamd", "fedamd.thm411", participants=cohort_size, measure="objective_gap"),
+    Statement("fedamd", "fedamd.thm411.improved", participants=cohort_size, measure="objective_gap"),
 )

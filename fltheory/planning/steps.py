@@ -79,8 +79,9 @@ def largest_step(conditions: Mapping[str, sympy.Basic], values: Values) -> float
 def best_step(claim: Claim, bound: Bound, values: Values, largest: float) -> Step:
     """The admitted local step with the smallest bound.
 
-    In the logarithm of the step every term of these bounds is convex (a positive constant times a power, or times
-    1 / (1 - 2 L step)), so that a search by sections finds the minimum.
+    Every term of these bounds is convex in the step (a positive constant times a power that is at least 1 or below
+    0, 1 / (1 - 2 L step), exp(-step), (1 - step)^rounds), so that a search by sections finds the minimum; it runs in
+    the logarithm, as steps have all sizes.
     """
 
     def at(step: float) -> float:

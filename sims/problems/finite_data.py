@@ -54,6 +54,8 @@ class FiniteData(Analytic):
         self.minibatch = None if batch is None else Minibatch(self.sizes, count("batch", batch))
         super().__init__((len(samples), samples[0].shape[1]), None)
 
+    arguments = ("features", "labels", "l2")
+
     @abstractmethod
     def loss(self, margin: Array, label: Array) -> Array:
         """Loss of the prediction a . x, elementwise."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 
@@ -27,8 +26,7 @@ class LeastSquares(FiniteData):
     def loss_slope(self, margin: Array, label: Array) -> Array:
         return 2 * (margin - label)
 
-    @cached_property
-    def constants(self) -> Constants:
+    def _constants(self) -> Constants:
         """Raises InputError if the mean Hessian is singular."""
         a, y, share = self.features, self.labels, self.shares
         ridge = self.l2 * np.eye(self.dimension, dtype=int)

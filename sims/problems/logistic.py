@@ -17,6 +17,7 @@ from sims.problems.finite_data import FiniteData, spread
 from sims.problems.rational import Number
 
 LARGEST = 1e70
+STEEPEST = 1e300  # square of a feature over l2: its logarithm bounds margins m at the minimiser, and exp(-m) is a loss
 
 
 class Logistic(FiniteData):
@@ -36,6 +37,8 @@ class Logistic(FiniteData):
         largest = float(np.abs(self.features.astype(np.float64)).max())
         if largest > LARGEST:
             raise InputError("features", largest, f"at most {LARGEST:g} in size, as their fourth powers must be floats")
+        if self.l2 < (least := largest**2 / STEEPEST):
+            raise InputError("l2", l2, f"at least {least:g}, or losses at the minimiser are no floats")
         if (np.abs(self.labels[self.shares > 0]) != 1).any():
             raise InputError("labels", labels, "1 or -1")
 
@@ -53,8 +56,7 @@ class Logistic(FiniteData):
             raise InputError("model", margin, "floats (numpy or torch): the logistic loss has no exact values")
         return margin * label
 
-    @cached_property
-    def constants(self) -> Constants:
+    def _constants(self) -> Constants:
         steepest = max(np.linalg.eigvalsh(matrix)[-1] for matrix in self._hessians(np.zeros(self.dimension)))
         heterogeneity, (noise_std, noise_smoothness) = self._heterogeneity(), self._noise_constants()
         bounds = {"heterogeneity": heterogeneity, "noise_smoothness": noise_smoothness}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from sims.problems.analytic import Analytic
 from sims.problems.base import Constants
 from sims.problems.noise import Noise
 from sims.problems.rational import Number
-from sims.problems.tables import Table, alike, array, per_client
+from sims.problems.tables import Table, alike, array, per_client, rational
 
 
 class MatrixQuadratic(Analytic):
@@ -37,6 +36,11 @@ class MatrixQuadratic(Analytic):
             raise InputError("curvature", curvature, "symmetric")
         self._curvature, self._centre = Table("curvature", self.curvature), Table("centre", self.centre)
 
+    arguments = ("curvature", "centre")
+
+    def on_exact_numbers(self) -> MatrixQuadratic:
+        return MatrixQuadratic(rational(self.curvature), rational(self.centre), self.noise)
+
     def value(self, y: Array, clients: Array) -> Array:
         away = y - self._centre.rows(clients, y)
         return array_namespace(y).sum(away * self.gradient(y, clients), axis=-1) / 2
@@ -45,8 +49,7 @@ class MatrixQuadratic(Analytic):
         away = y - self._centre.rows(clients, y)
         return array_namespace(y).sum(self._curvature.rows(clients, y) * away[..., None, :], axis=-1)
 
-    @cached_property
-    def constants(self) -> Constants:
+    def _constants(self) -> Constants:
         linear = (self.curvature * self.centre[:, None, :]).sum(axis=2)
         return quadratic_constants(self, self.curvature, linear, self.noise.std, self.noise.smoothness)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,8 @@ from sims.arrays import Array, array_namespace, is_exact
 from sims.problems.analytic import Analytic
 from sims.problems.base import Constants
 from sims.problems.noise import Noise
-from sims.problems.rational import norm
-from sims.problems.tables import Table, per_client
+from sims.problems.rational import norm, total
+from sims.problems.tables import Table, per_client, rational
 
 CANCELLED = 1e-8  # mean of curvatures, over the largest, below which floats leave too few digits of the minimum
 MOST_CLIENTS = 100_000  # of a family that is given by a number of clients: exact sums over them take seconds here
@@ -42,6 +41,12 @@ class DiagonalQuadratic(Analytic):
         self._curvature, self._centre = Table("curvature", self.curvature), Table("centre", self.centre)
         self._slope = Table("slope", self.slope) if (self.slope != 0).any() else None
 
+    arguments = ("curvature", "centre", "slope")
+
+    def on_exact_numbers(self) -> DiagonalQuadratic:
+        curvature, centre, slope = map(rational, (self.curvature, self.centre, self.slope))
+        return DiagonalQuadratic(curvature, centre, self.noise, slope=slope)
+
     def value(self, y: Array, clients: Array) -> Array:
         away = y - self._centre.rows(clients, y)
         values = self._curvature.rows(clients, y) * away * away / 2
@@ -53,8 +58,7 @@ class DiagonalQuadratic(Analytic):
         gradient = self._curvature.rows(clients, y) * (y - self._centre.rows(clients, y))
         return gradient if self._slope is None else gradient + self._slope.rows(clients, y)
 
-    @cached_property
-    def constants(self) -> Constants:
+    def _constants(self) -> Constants:
         """Heterogeneity is finite only where all clients have the same curvature."""
         curvature, linear = self.curvature, self.curvature * self.centre - self.slope
         mean_curvature, mean_linear = _means(curvature), _means(linear)
@@ -90,7 +94,6 @@ class DiagonalQuadratic(Analytic):
 
 def _means(table: Array) -> Array:
     """Means over the clients of (N, d); of floats correctly rounded sums, so that 0 is 0."""
-    total = sum if is_exact(table) else math.fsum
     return np.array([total(column) for column in table.T], dtype=table.dtype) / len(table)
 
 

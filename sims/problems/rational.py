@@ -45,15 +45,37 @@ def scalar(argument: str, value: Number, like: Array) -> Number:
 
 
 def root(square: Number) -> Number:
-    """Square root; a Fraction for the square of a rational, a float for any other number."""
+    """Square root; a Fraction for the square of a rational, a float for any other number.
+
+    Raises OverflowError where that is larger than floats are.
+    """
     if isinstance(square, Fraction):
         top, bottom = math.isqrt(square.numerator), math.isqrt(square.denominator)
         if top * top == square.numerator and bottom * bottom == square.denominator:
             return Fraction(top, bottom)
+        half = (square.numerator.bit_length() - square.denominator.bit_length()) // 2  # the square need not be a float
+        return math.ldexp(math.sqrt(square / Fraction(4) ** half), half)
     return math.sqrt(square)
 
 
 def norm(vector: Array) -> Number:
-    """Euclidean norm of one vector; of floats, without squares that overflow or underflow."""
-    exact = all(isinstance(value, Rational) for value in vector)
-    return root((vector * vector).sum()) if exact else math.hypot(*vector)
+    """Euclidean norm of one vector; of floats, without squares that overflow or underflow.
+
+    Raises OverflowError where that is larger than floats are.
+    """
+    if all(isinstance(value, Rational) for value in vector):
+        return root((vector * vector).sum())
+    length = math.hypot(*vector)
+    if length == math.inf:
+        raise OverflowError("a norm that is larger than floats are")
+    return length
+
+
+def total(numbers: Array) -> Number:
+    """The sum of exact numbers; of floats the correctly rounded one, as a Fraction where a partial sum overflows."""
+    if is_exact(numbers):
+        return sum(numbers)
+    try:
+        return math.fsum(numbers)
+    except OverflowError:
+        return sum(map(Fraction, numbers))

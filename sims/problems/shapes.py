@@ -61,7 +61,8 @@ def log_cosh_shape() -> Sigmoid:
     def value(z: Array) -> Array:
         xp = array_namespace(z)
         size = xp.abs(z)
-        near = xp.log1p(2 * xp.sinh(xp.where(size < 1, size, 0 * size) / 2) ** 2)  # keeps the digits of z^2/2
+        small = xp.where(size < 1, size, xp.zeros_like(size))
+        near = xp.log1p(2 * xp.sinh(small / 2) ** 2)  # keeps the digits of z^2/2
         return xp.where(size < 1, near, size + xp.log1p(xp.expm1(-2 * size) / 2))  # cosh itself overflows
 
     def slope(z: Array) -> Array:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from bisect import bisect_left
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,6 +40,8 @@ class Shifted(Analytic):
         super().__init__(self.centres.shape, noise)
         self.shape, self._centres = shape, Table("centres", self.centres)
 
+    arguments = ("centres",)
+
     def value(self, y: Array, clients: Array) -> Array:
         refuse_exact(self.shape, y)
         return array_namespace(y).sum(self.shape.value(y - self._centres.rows(clients, y)), axis=-1)
@@ -50,8 +50,7 @@ class Shifted(Analytic):
         refuse_exact(self.shape, y)
         return self.shape.slope(y - self._centres.rows(clients, y))
 
-    @cached_property
-    def constants(self) -> Constants:
+    def _constants(self) -> Constants:
         shape, columns = self.shape, self.centres.astype(np.float64).T
         minimiser = np.array([self._root(column) for column in columns])
         bound = shape.bound * root(Fraction(self.dimension))
@@ -102,13 +101,18 @@ class Shifted(Analytic):
 
     def _heterogeneity(self) -> Number:
         """Coordinates move independently, so the supremum for a client is taken in each on its own."""
-        columns = self.centres.astype(np.float64).T
         if (self.centres == self.centres[:1]).all():
             return Fraction(0)
-        if self.dimension == 1:  # the slope falls with the centre, so the outermost clients differ most
-            return max(self._largest_gap(columns[0], b) for b in (columns[0].min(), columns[0].max()))
-        gaps = [{b: self._largest_gap(column, b) for b in set(column)} for column in columns]
-        return max(math.hypot(*(gap[b] for gap, b in zip(gaps, row, strict=True))) for row in columns.T)
+        columns = self.centres.astype(np.float64).T
+        known = [{b: self._largest_gap(column, b) for b in (column.min(), column.max())} for column in columns]
+        while True:
+            bounds = np.hypot.reduce([_between(column, gaps) for column, gaps in zip(columns, known, strict=True)])
+            client = bounds.argmax()
+            new = [(column, gaps) for column, gaps in zip(columns, known, strict=True) if column[client] not in gaps]
+            if not new:
+                return float(bounds[client])
+            for column, gaps in new:
+                gaps[column[client]] = self._largest_gap(column, column[client])
 
     def _largest_gap(self, centres: Array, centre: float) -> float:
         """sup over x of |phi'(x - centre) - mean phi'(x - centres)|, from above."""
@@ -139,6 +143,17 @@ class Shifted(Analytic):
             2 * float(shape.bound) * (1 - 1 / len(centres)),
             float(taylor) * (1 + 1e-12),
         )
+
+
+def _between(centres: Array, gaps: dict[float, float]) -> Array:
+    """Bounds (N,) of the gaps at centres (N,), from those of some that are known, the outermost among them.
+
+    At every point the slope falls with the centre, so that a gap is a maximum of one function of the centre that falls
+    and one that rises: it is no larger than at both of two centres around it.
+    """
+    known = np.array(sorted(gaps))
+    of_known, above = np.array([gaps[b] for b in known]), np.searchsorted(known, centres)
+    return np.where(known[above] == centres, of_known[above], np.maximum(of_known[above], of_known[above - 1]))
 
 
 def largest(

@@ -63,6 +63,11 @@ def common(values: list[Any], shape: tuple[int, ...]) -> Array:
     return np.array(values, dtype=object if exact else np.float64).reshape(shape)
 
 
+def rational(values: Array) -> Array:
+    """Floats as the Fractions that they are, exactly: for computing with them, not for what was meant by them."""
+    return common([Fraction(value) for value in values.flat], values.shape)
+
+
 def alike(*arrays: Array) -> list[Array]:
     """The arrays, as floats unless all of them are exact."""
     return list(arrays) if all(map(is_exact, arrays)) else [values.astype(np.float64) for values in arrays]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from sims.arrays import Array, array_namespace, is_exact
 from sims.problems.analytic import Analytic
 from sims.problems.base import Constants
 from sims.problems.noise import Noise
-from sims.problems.rational import norm, root
+from sims.problems.rational import norm, root, total
 from sims.problems.shapes import Shape, cosine_shape, geman_mcclure_shape, pl_sine_shape
 from sims.problems.tables import Table, per_client
 
@@ -26,11 +25,12 @@ class Tilted(Analytic):
 
     def __init__(self, shape: Shape, slopes: Any, noise: Noise | None = None) -> None:
         (self.slopes,) = per_client(slopes=slopes)
-        total = sum if is_exact(self.slopes) else math.fsum
         if any(total(column) != 0 for column in self.slopes.T):
             raise InputError("slopes", slopes, "of sum exactly 0 over the clients (strings such as '1/10' are exact)")
         super().__init__(self.slopes.shape, noise)
         self.shape, self._slopes = shape, Table("slopes", self.slopes)
+
+    arguments = ("slopes",)
 
     def value(self, y: Array, clients: Array) -> Array:
         refuse_exact(self.shape, y)
@@ -40,8 +40,7 @@ class Tilted(Analytic):
         refuse_exact(self.shape, y)
         return self.shape.slope(y) + self._slopes.rows(clients, y)
 
-    @cached_property
-    def constants(self) -> Constants:
+    def _constants(self) -> Constants:
         shape, bounded = self.shape, math.isfinite(self.shape.bound)
         return Constants(
             smoothness=shape.smoothness,

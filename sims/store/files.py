@@ -15,6 +15,7 @@ import logging
 import os
 import platform
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,8 +151,9 @@ def complete(store: str | os.PathLike[str], key: str) -> Run | None:
 def runs(store: str | os.PathLike[str], where: Mapping[str, str] | None = None) -> list[Run]:
     """All runs of a store, by key.
 
-    where   only those whose experiment has these values: dotted places such as "process.name" or "rounds" to text;
-            a place in "algorithm" counts if any of the algorithms has it, and "status" is that of the run
+    where   only those whose experiment has these values: dotted places such as "process.name" or "rounds" to text,
+            numbers in any spelling; a place in "algorithm" counts if any of the algorithms has it, and "status" is that
+            of the run
 
     Raises InputError if there is no such folder, or a place that no run has.
     """
@@ -162,7 +164,7 @@ def runs(store: str | os.PathLike[str], where: Mapping[str, str] | None = None) 
     for place, value in (where or {}).items():
         if found and not any(_values(run, place) for run in found):
             raise InputError("where", place, "a place in the experiment, such as process.name")
-        found = [run for run in found if value in _values(run, place)]
+        found = [run for run in found if any(_means(value, one) for one in _values(run, place))]
     return found
 
 
@@ -329,12 +331,23 @@ def _hash(experiment: Any) -> str:
     return hashlib.sha256(json.dumps(experiment, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def _values(run: Run, place: str) -> set[str]:
-    """The values at a dotted place of the experiment, as text."""
+def _values(run: Run, place: str) -> list[Any]:
+    """The values at a dotted place of the experiment."""
     if place == "status":
-        return {run.status}
+        return [run.status]
     found: list[Any] = [run.experiment]
     for step in place.split("."):
         found = [inner for outer in found for inner in (outer if isinstance(outer, list) else [outer])]
         found = [outer[step] for outer in found if isinstance(outer, Mapping) and step in outer]
-    return {value if isinstance(value, str) else json.dumps(value) for value in found}
+    return found
+
+
+def _means(text: str, value: Any) -> bool:
+    """Whether a text stands for this value of an experiment: as the manifest writes it, or as a TOML file may."""
+    if text == (value if isinstance(value, str) else json.dumps(value)):
+        return True
+    try:
+        meant = tomllib.loads(f"value = {text}")["value"]
+    except (ValueError, RecursionError):
+        return False
+    return bool(meant == value) and isinstance(meant, bool) == isinstance(value, bool)  # 1 is 1.0, but not true

@@ -40,8 +40,18 @@ class Engine(Protocol):
     def gradients(self, models: Tensor, inputs: Tensor, targets: Tensor, masks: tuple[Tensor, ...] = ()) -> Tensor:
         """Gradients (S, d) of the mean losses of models (S, d) on inputs (S, B, ...) with classes (S, B)."""
 
-    def descend(self, models: Tensor, batches: Sequence[Batch], step_size: float, weight_decay: float) -> None:
-        """For each batch in turn models -= step_size * (gradients + weight_decay * models), in place."""
+    def descend(
+        self,
+        models: Tensor,
+        batches: Sequence[Batch],
+        step_size: float,
+        weight_decay: float,
+        scales: Tensor | None = None,
+    ) -> None:
+        """For each batch in turn models -= step_size * (scales * gradients + weight_decay * models), in place.
+
+        scales   (S,), of the clients' losses; without them 1
+        """
 
 
 class Sequential:
@@ -62,14 +72,21 @@ class Sequential:
             torch.cat([part.reshape(-1) for part in parts], out=result[s, : self.layout.trained])
         return result
 
-    def descend(self, models: Tensor, batches: Sequence[Batch], step_size: float, weight_decay: float) -> None:
+    def descend(
+        self,
+        models: Tensor,
+        batches: Sequence[Batch],
+        step_size: float,
+        weight_decay: float,
+        scales: Tensor | None = None,
+    ) -> None:
         for s in range(models.shape[0]):
-            parts = self._parts(models[s])
+            parts, scale = self._parts(models[s]), None if scales is None else scales[s]
             for batch in batches:
                 slopes = self._slopes(parts, batch, s)
                 with torch.no_grad():
                     for parameter, slope in zip(self._trained(parts), slopes, strict=True):
-                        _step(parameter, slope, step_size, weight_decay)
+                        _step(parameter, slope, step_size, weight_decay, scale)
 
     def _parts(self, model: Tensor) -> dict[str, Tensor]:
         """Views of the model by name; a pass renews those of buffers in place."""
@@ -117,11 +134,19 @@ class Vmapped:
         slopes, _ = self._pass(trained, rest, inputs, targets, masks)
         return torch.cat([slopes, torch.zeros_like(rest)], dim=1) if rest.shape[1] else slopes
 
-    def descend(self, models: Tensor, batches: Sequence[Batch], step_size: float, weight_decay: float) -> None:
+    def descend(
+        self,
+        models: Tensor,
+        batches: Sequence[Batch],
+        step_size: float,
+        weight_decay: float,
+        scales: Tensor | None = None,
+    ) -> None:
         trained, rest = self._split(models)
+        scale = None if scales is None else scales[:, None]
         for batch in batches:
             slopes, renewed = self._pass(trained, rest, *batch)
-            _step(trained, slopes, step_size, weight_decay)
+            _step(trained, slopes, step_size, weight_decay, scale)
             rest.copy_(renewed)
 
     def _split(self, models: Tensor) -> tuple[Tensor, Tensor]:
@@ -160,12 +185,19 @@ class Layered:
             torch.sum(error, 1, out=bias)
         return result
 
-    def descend(self, models: Tensor, batches: Sequence[Batch], step_size: float, weight_decay: float) -> None:
+    def descend(
+        self,
+        models: Tensor,
+        batches: Sequence[Batch],
+        step_size: float,
+        weight_decay: float,
+        scales: Tensor | None = None,
+    ) -> None:
         kept = 1 - step_size * weight_decay
         views = self._layers(models)
         layers = [(weight.contiguous(), bias) for weight, bias in views]  # for products of all clients in one call
         for inputs, targets, _ in batches:
-            for layer, inputs_of, error in self._backward(layers, inputs, targets):
+            for layer, inputs_of, error in self._backward(layers, inputs, targets, scales):
                 weight, bias = layers[layer]
                 weight.baddbmm_(error.mT, inputs_of, beta=kept, alpha=-step_size)
                 _step(bias, error.sum(1), step_size, weight_decay)
@@ -178,7 +210,9 @@ class Layered:
         weights = [part.view(-1, *shape) for part, shape in zip(parts[::2], self.shapes, strict=True)]
         return list(zip(weights, parts[1::2], strict=True))
 
-    def _backward(self, layers: list[tuple[Tensor, Tensor]], inputs: Tensor, targets: Tensor) -> Any:
+    def _backward(
+        self, layers: list[tuple[Tensor, Tensor]], inputs: Tensor, targets: Tensor, scales: Tensor | None = None
+    ) -> Any:
         """Yield (layer, its inputs, slope of the loss by its outputs), last layer first, before a layer is changed."""
         batch, last = targets.shape[1], len(layers) - 1
         seen = [inputs.reshape(*targets.shape, -1)]
@@ -188,6 +222,8 @@ class Layered:
         error = torch.softmax(seen.pop(), dim=-1)
         error.scatter_add_(-1, targets[..., None], torch.full_like(error[..., :1], -1))
         error /= batch
+        if scales is not None:
+            error *= scales[:, None, None]
         for layer in range(last, -1, -1):
             below = torch.bmm(error, layers[layer][0]).mul_(seen[layer] > 0) if layer else None
             yield layer, seen[layer], error
@@ -244,11 +280,13 @@ def loss_of(
     return cross_entropy(logits.float() if bf16 else logits, targets)
 
 
-def _step(parameters: Tensor, slope: Tensor, step_size: float, weight_decay: float) -> None:
+def _step(
+    parameters: Tensor, slope: Tensor, step_size: float, weight_decay: float, scale: Tensor | None = None
+) -> None:
     """One plain step, in place."""
     if weight_decay:
         parameters.mul_(1 - step_size * weight_decay)
-    parameters.sub_(slope, alpha=step_size)
+    parameters.sub_(slope if scale is None else scale * slope, alpha=step_size)
 
 
 ENGINES: dict[str, Callable[[nn.Module, bool, str], Engine]] = {

@@ -16,6 +16,7 @@ from fltheory.errors import InputError, count
 from sims.training.partition import Partition
 from sims.training.precision import SHORT, kept_in, require_short
 from sims.training.problem import Divided, divided, module_of, require_torch
+from sims.training.samples import loss_scales
 from sims.training.tables import require_place
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Outline:
     memory: str
     partition: Partition
     samples: tuple[int, npt.NDArray[np.int64]]
+    client_weights: str
 
 
 def outline(
@@ -58,6 +60,7 @@ def outline(
     seed: int | None = None,
     memory: str = "device",
     buffers: str = "refuse",
+    client_weights: str = "uniform",
     **_: Any,
 ) -> Outline:
     """The outline of a `sims.training.problem.training` of these arguments. Raises InputError as that does."""
@@ -73,6 +76,8 @@ def outline(
     require_short(short, there, dtype)
     require_place(memory)
     shared = divided(data, partition, train_samples, test_samples, data_hash, count("seed", seed or 0, least=0))
+    sizes = np.array([len(client) for client in shared.partition.clients])
+    loss_scales(client_weights, sizes)
     module = _without_memory(model, shared, seed or 0)
     require_policy(buffers, module)
     made = engines.make(engine, module, there, bf16=short == "bf16", buffers=buffers)
@@ -87,7 +92,8 @@ def outline(
         device=there,
         memory=memory,
         partition=shared.partition,
-        samples=(batch, np.array([len(client) for client in shared.partition.clients])),
+        samples=(batch, sizes),
+        client_weights=client_weights,
     )
 
 

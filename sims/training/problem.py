@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 LATER = {
     "memory": "device",
     "buffers": "refuse",
+    "client_weights": "uniform",
 }  # options that came after runs were kept: at these defaults no key knows of them
 
 
@@ -63,6 +64,7 @@ def training(
     seed: int | None = None,
     memory: Literal["device", "host", "disk"] = "device",
     buffers: Literal["refuse", "keep", "average"] = "refuse",
+    client_weights: Literal["uniform", "data_size"] = "uniform",
 ) -> Task:
     """The task (`sims.training.task.Task`) of these parts.
 
@@ -77,6 +79,7 @@ def training(
                     every replicate has its own unless it is given
     memory          where tables with a row for each client are kept (`sims.training.tables`)
     buffers         what becomes of a model's buffers (`sims.training.buffers`)
+    client_weights  what clients count in the objective: all the same, or by their samples (`sims.training.samples`)
 
     Images are normalised with the mean and the standard deviation of each channel over the training images.
     Raises InputError for unknown names, data of another hash, and parameters that do not fit together.
@@ -112,6 +115,7 @@ def training(
         memory=memory,
         buffers=buffers,
         short=short,
+        client_weights=client_weights,
     )
 
 

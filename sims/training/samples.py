@@ -7,22 +7,44 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from fltheory.errors import InputError
+from fltheory.errors import InputError, one_of
 
+CLIENT_WEIGHTS = ("uniform", "data_size")
 UNEVEN = 64  # all clients are shuffled at once unless that takes so many times as many numbers as are wanted
 IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+
+def loss_scales(client_weights: str, sizes: IntArray) -> FloatArray | None:
+    """What the losses of clients with so many samples (N,) are multiplied by, (N,); None for "uniform", nothing.
+
+    With "data_size" it is N n_i / n, n_i of n samples: the plain mean of the losses is then that over all samples, and
+    a rule that averages clients alike minimises it. Source: FedLaAvg, section 2, f_i = w_i N f_i~. Raises InputError
+    for another name.
+    """
+    if client_weights not in CLIENT_WEIGHTS:
+        raise InputError("client_weights", client_weights, one_of(str(client_weights), CLIENT_WEIGHTS))
+    return None if client_weights == "uniform" else len(sizes) * sizes / sizes.sum()
 
 
 class Sampler:
     """Minibatches of `batch` samples from the clients' own samples.
 
-    parts         for each client the indices of its samples among `n_samples`
-    replacement   independent samples; otherwise in random order within a round, over again when they are used up
+    parts            for each client the indices of its samples among `n_samples`
+    replacement      independent samples; otherwise in random order within a round, over again when they are used up
+    client_weights   what clients count in f, one of CLIENT_WEIGHTS; `scales` are their `loss_scales`
 
     Raises InputError for a client without samples, and for an index that is no sample's.
     """
 
-    def __init__(self, parts: Sequence[IntArray], n_samples: int, batch: int, replacement: bool) -> None:
+    def __init__(
+        self,
+        parts: Sequence[IntArray],
+        n_samples: int,
+        batch: int,
+        replacement: bool,
+        client_weights: str = "uniform",
+    ) -> None:
         self.sizes = np.array([len(part) for part in parts], dtype=np.int64)
         if not len(parts) or not self.sizes.all():
             empty = int(np.argmin(self.sizes)) if len(parts) else "no client"
@@ -34,16 +56,17 @@ class Sampler:
             raise InputError("parts", int(self.order.max()), f"indices of the {n_samples} samples")
         self.first = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
         self.n_samples, self.batch, self.replacement = n_samples, batch, replacement
+        self.scales = loss_scales(client_weights, self.sizes)
 
     def of(self, client: int) -> IntArray:
         """The samples of a client."""
         return self.order[self.first[client] : self.first[client] + self.sizes[client]]
 
     @property
-    def weights(self) -> npt.NDArray[np.float64]:
-        """What each sample counts in f: 1/(N n_i) for those of client i, (n_samples,); 0 for those of nobody."""
-        weights = np.zeros(self.n_samples)
-        np.add.at(weights, self.order, np.repeat(1 / (len(self.sizes) * self.sizes), self.sizes))
+    def weights(self) -> FloatArray:
+        """What each sample counts in f, (n_samples,): 1/(N n_i) for those of client i, times its scale; else 0."""
+        weights, scales = np.zeros(self.n_samples), 1 if self.scales is None else self.scales
+        np.add.at(weights, self.order, np.repeat(scales / (len(self.sizes) * self.sizes), self.sizes))
         return weights
 
     @property

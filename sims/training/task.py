@@ -1,7 +1,8 @@
 """Training a network on the clients' data as a problem, so that the one round loop and every algorithm run on it.
 
 F_n is the mean cross-entropy of a module over the samples of client n (plus weight_decay ||x||^2 / 2), f the plain
-mean of the F_n; a model is all parameters in one flat vector. Data live on the device of the model.
+mean of the F_n; with client_weights = "data_size" the cross-entropy counts N n_i / n times, so that f is that of all
+samples. A model is all parameters in one flat vector. Data live on the device of the model.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Evaluation:
     """A model on all data of all clients, and on the test data.
 
     train_loss, train_accuracy     mean over all training samples: a client counts as its data do
-    client_loss, client_accuracy   mean over clients of their means: every client counts the same, as in f
+    client_loss, client_accuracy   mean over clients of their means: every client counts the same
     client_loss_std, client_accuracy_std, worst_client_accuracy   spread over clients, and the least of them
     test_loss, test_accuracy       mean over all test samples; NaN if there are none
     client_test_accuracy_std       spread over clients of client_test_accuracies
@@ -92,6 +93,7 @@ class Task:
     memory         where tables with a row for each client are kept, one of `sims.training.tables.PLACES`
     buffers        what becomes of the module's buffers, one of `sims.training.buffers.POLICIES`
     short          products of the clients' gradients in "tf32" or "bf16" (`sims.training.precision`)
+    client_weights what clients count in f, one of `sims.training.samples.CLIENT_WEIGHTS`
 
     Raises InputError for a module that cannot be trained here (`sims.training.accepted`), or not with this engine and
     batch, classes that are none, an empty client, and a device that is not there.
@@ -121,6 +123,7 @@ class Task:
         memory: str = "device",
         buffers: str = "refuse",
         short: str | None = None,
+        client_weights: str = "uniform",
     ) -> None:
         for (what, classes), of in ((("targets", targets), inputs), *([(("test", test[1]), test[0])] if test else [])):
             _require_classes(what, classes, len(of))
@@ -134,7 +137,8 @@ class Task:
         self._evaluated: tuple[Tensor, Evaluation] | None = None
         self.buffers, self.layout = buffers, engines.Layout(module, buffers)
         self.n_clients, self.dimension = len(parts), sum(self.layout.sizes)
-        self.sampler = Sampler(parts, len(inputs), count("batch", batch), replacement)
+        self.sampler = Sampler(parts, len(inputs), count("batch", batch), replacement, client_weights)
+        self.client_weights = client_weights
         self.augmentation, self.per_image = augmentation, per_image
         self._augment_width, self._normalised = augment.width(augmentation), {"mean": mean, "std": std}
         self._mask_shapes = getattr(module, "mask_shapes", lambda batch: ())
@@ -217,7 +221,7 @@ class Task:
         models = y.reshape(-1, self.dimension)
         with precision.products(self.device, self.short):
             gradients = self.engine.gradients(models, *self._batch(draw.reshape(len(models), -1)))
-        return self._regularised(gradients, models).reshape(y.shape)
+        return self._whole(gradients, models, clients).reshape(y.shape)
 
     def descend(self, start: Tensor, clients: Tensor, draws: Tensor, step_size: Any) -> Tensor:
         """How far plain steps lead from `start` (..., S, d), one step for each of the draws: (..., S, d).
@@ -230,13 +234,15 @@ class Task:
         draws = draws.flatten(1, -2)
         if not len(begin):
             return result.reshape(start.shape)
-        groups = -(-len(begin) // (self.slots_at_once or len(begin)))
-        for models, own, drawn in zip(*(a.chunk(groups, dim=-2) for a in (result, begin, draws)), strict=True):
+        groups, scales = -(-len(begin) // (self.slots_at_once or len(begin))), self._scales(clients)
+        pieces = [array.chunk(groups, dim=-2) for array in (result, begin, draws)]
+        of_groups = [None] * len(pieces[0]) if scales is None else scales.chunk(groups)
+        for models, own, drawn, scale in zip(*pieces, of_groups, strict=True):
             models.copy_(own)
             needed = len(models) * self.sampler.batch * self.inputs[0].nbytes
             for some in torch.split(drawn, max(1, GATHERED // max(1, needed))):
                 with precision.products(self.device, self.short), stepping(self.module, self.buffers):
-                    self.engine.descend(models, self._batches(some), float(step_size), self.weight_decay)
+                    self.engine.descend(models, self._batches(some), float(step_size), self.weight_decay, scale)
             models.sub_(own)  # while they are in the cache
         return result.reshape(start.shape)
 
@@ -249,7 +255,7 @@ class Task:
                 with precision.products(self.device):
                     one = self._full.gradients(models[s : s + 1], self.inputs[part][None], self.targets[part][None])
                 result[s] += one[0] * (len(part) / len(own))
-        return self._regularised(result, models).reshape(y.shape)
+        return self._whole(result, models, clients).reshape(y.shape)
 
     def objective(self, x: Tensor) -> Tensor:
         """f at models (..., d): (...)."""
@@ -355,7 +361,18 @@ class Task:
         ]
         return masks_from(self.module, uniforms)
 
-    def _regularised(self, gradients: Tensor, models: Tensor) -> Tensor:
+    def _scales(self, clients: Tensor) -> Tensor | None:
+        """What the losses of clients (..., S) are multiplied by, as one row; None for nothing."""
+        if self.sampler.scales is None:
+            return None
+        scales = torch.from_numpy(self.sampler.scales).to(self.device, self.start.dtype)
+        return scales[clients.reshape(-1).to(self.device)]
+
+    def _whole(self, gradients: Tensor, models: Tensor, clients: Tensor) -> Tensor:
+        """Gradients of the F_n at models (S, d), from those of the mean cross-entropy of each of the clients."""
+        scales = self._scales(clients)
+        if scales is not None:
+            gradients = scales[:, None] * gradients
         if not self.weight_decay:
             return gradients
         decay = self.weight_decay * models

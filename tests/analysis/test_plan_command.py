@@ -38,7 +38,7 @@ def test_json_has_the_costs_of_the_table(tmp_path: Path) -> None:
         "fedlaavg.thm4.repaired", "fedlaavg.thm3.improved", "fast.thm1.repaired-A", "fast.thm1.repaired-B",
         "fedamd.thm46", "fedamd.thm48",
     ]  # fmt: skip
-    assert plans["fedlaavg.thm4.repaired"]["why"].endswith("also needs gradient_bound, selected_share, staleness.")
+    assert plans["fedlaavg.thm4.repaired"]["why"].endswith("also needs gradient_bound, staleness.")
     fedamd = plans["fedamd.thm48"]
     assert fedamd["client_rounds"] == 10 * fedamd["rounds"]
     assert fedamd["vectors"] == 3 * fedamd["client_rounds"]  # the model and the cache down, one update up
@@ -76,3 +76,70 @@ def test_bad_files_are_one_sentence(tmp_path: Path, text: str, said: str) -> Non
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a file that can be read"):
         read_plan(tmp_path / "none.toml")
+
+
+PROCESS = """
+target = 0.2
+algorithms = ["fedlaavg", "fedau"]
+
+[process]
+name = "cyclic"
+p = 0.25
+period = 8
+
+[constants]
+n_clients = 100
+cohort_size = 25
+initial_gap = 1.0
+smoothness = 1.0
+noise_std = 0.5
+gradient_bound = 0.6
+heterogeneity = 0.3
+objective_gradient_bound = 0.4
+local_steps = 1
+global_lr = 1
+cutoff = 20
+"""
+
+
+def test_a_process_gives_rates_and_the_window_of_availability(tmp_path: Path) -> None:
+    """On for 2 of 8 rounds: away for at most 6 in a row, so that any 7 rounds see everybody."""
+    found = json.loads(run(tmp_path, PROCESS, "--json"))
+    text = PROCESS.replace("\n[process]", "\nrates = [0.25]\n[dropped]").replace("n_clients", "window = 7\nn_clients")
+    text = re.sub(r"\[dropped\].*?\n\n", "\n", text, flags=re.DOTALL)
+    assert found == json.loads(run(tmp_path, text, "--json"))
+    plans = {plan["claim"]: plan for plan in found["plans"]}
+    assert all("why" not in plan for plan in plans.values())
+    assert plans["fedau.thm2"]["client_rounds"] == 25 * plans["fedau.thm2"]["rounds"]
+
+
+def test_comparisons_say_the_same_in_text_and_json(tmp_path: Path) -> None:
+    text, found = OUTPUT, json.loads(run(tmp_path, EXAMPLE, "--json"))
+    (crossover,) = found["crossovers"]
+    assert f"Below a target of {crossover['target']:.3g} {crossover['below']} needs fewer rounds than" in text
+    for name, rounds in found["rounds_at"]["algorithms"].items():
+        shown = ["out of reach" if r is None else f"{r:,}" for r in rounds]
+        assert re.search(rf"^{name} +" + " +".join(shown) + "$", text, re.MULTILINE)
+    for plan in found["plans"]:
+        assert plan["sensitivities"]["target"] < 0 < plan["sensitivities"]["initial_gap"]
+        assert f"target {plan['sensitivities']['target']:+.0%}" in text
+
+
+BAD_PROCESS = {
+    "rates twice": (("target", "rates = [0.5]\ntarget"), "rates must be left out beside [process]"),
+    "unknown": (("cyclic", "cyclc"), "did you mean cyclic?"),
+    "no clients": (("n_clients = 100", ""), "with n_clients, beside [process]"),
+    "a parameter that it has not": (("period = 8", "periode = 8"), "did you mean period?"),
+    "rates by labels": (("p = 0.25", 'p = {name = "fedau"}'), "numbers: these clients have no labels"),
+    "other numbers of clients": (("p = 0.25", "p = [0.25, 0.5]"), "100"),
+}
+
+
+@pytest.mark.parametrize(("change", "said"), BAD_PROCESS.values(), ids=BAD_PROCESS)
+def test_bad_processes_are_one_sentence(tmp_path: Path, change: tuple[str, str], said: str) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text(PROCESS.replace(*change, 1))
+    with pytest.raises(InputError) as error:
+        read_plan(file)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ import sympy
 
 from fltheory.errors import InputError
 from fltheory.ledger import ledger
-from fltheory.planning import MOST_ROUNDS, STATEMENTS, Outcome, Statement, Task, plan, statements, usable
+from fltheory.planning import MEASURES, MOST_ROUNDS, STATEMENTS, Outcome, Statement, Task, plan, usable
 from fltheory.planning.statements import Values
 from fltheory.planning.steps import holds, largest_step, on_steps
 from fltheory.verdicts import recorded
@@ -20,6 +21,7 @@ CONSTANTS = {
     "gradient_bound": 0.6, "objective_gradient_bound": 0.3, "staleness": 6, "selected_share": 0.25,
     "participation_norm": 0.4, "weight_variance": 0.002, "snapshot_clients": 8, "arbitrary_clients": 5,
     "cohort_size": 5, "anchor_batch": 30, "batch_size": 4, "subsampled": 1, "noise_smoothness": 1.1,
+    "strong_convexity": 0.3, "polyak_lojasiewicz": 0.4, "start_distance_square": 2.0,
 }  # fmt: skip
 CHOICES = {
     "global_lr": [1, 5], "cutoff": [6, 12], "interval": [4, 16], "amplification": [2, 8], "snapshot_rate": [0.9, 0.95],
@@ -30,7 +32,7 @@ EACH = pytest.mark.parametrize("statement", STATEMENTS, ids=lambda statement: st
 
 
 def numbers(statement: Statement, choice: Values, rounds: int) -> dict[str, float]:
-    below = [usable(id_)[0] for id_ in statement.rests_on]
+    below = [usable(id_, recorded())[0] for id_ in statement.rests_on]
     given = {**CONSTANTS, **choice, statement.rounds: rounds}
     return {**statement.derive(given, TASK.rates, below), **given}
 
@@ -44,7 +46,8 @@ def smallest_on_a_grid(outcome: Outcome, choice: Values, rounds: int) -> float:
         names = sorted(symbol.name for symbol in part.free_symbols)
         by_name = {symbol.name: symbol for symbol in part.free_symbols}
         function = sympy.lambdify([by_name[name] for name in names], part, "numpy")
-        with np.errstate(divide="ignore"):  # 1 / (1 - 2 L step), where no condition holds
+        # 1 / (1 - 2 L step) or (1 - step)^rounds, where no condition holds
+        with np.errstate(divide="ignore", over="ignore"):
             here = function(*(steps if name == "local_lr" else float(values[name]) for name in names))
         return np.broadcast_to(here, steps.shape)
 
@@ -54,7 +57,8 @@ def smallest_on_a_grid(outcome: Outcome, choice: Values, rounds: int) -> float:
 
 @pytest.fixture(scope="module")
 def outcomes() -> dict[str, Outcome]:
-    return {outcome.statement.claim: outcome for outcome in plan(TASK)}
+    found = [outcome for measure in MEASURES for outcome in plan(replace(TASK, measure=measure))]
+    return {outcome.statement.claim: outcome for outcome in found}
 
 
 @EACH
@@ -100,8 +104,8 @@ def test_the_largest_step_is_the_last_one(statement: Statement, outcomes: dict[s
 
 
 def only(claim: str, **changes: object) -> Outcome:
-    task = replace(TASK, **changes)
-    return plan(task, [statement for statement in STATEMENTS if statement.claim == claim])[0]
+    (statement,) = [statement for statement in STATEMENTS if statement.claim == claim]
+    return plan(replace(TASK, measure=statement.measure, **changes), [statement])[0]
 
 
 def test_without_noise_and_differences_the_longest_step_is_best() -> None:
@@ -130,6 +134,35 @@ def test_costs_count_who_computes(outcomes: dict[str, Outcome]) -> None:
     assert only("fedau.thm2", rates=[]).why == "fedau.thm2 also needs mean_weight_error, weight_square."
 
 
+def test_staleness_follows_from_the_window_of_availability() -> None:
+    """Lemma 5: ceil(N / K) E - 1; a given one goes before, and then nothing is said of the lemma."""
+    given = {name: value for name, value in CONSTANTS.items() if name not in ("staleness", "selected_share")}
+    outcome = only("fedlaavg.thm4", constants={**given, "cohort_size": 6, "window": 3})
+    same = only("fedlaavg.thm4", constants={**CONSTANTS, "selected_share": 0.3, "staleness": 11})
+    assert outcome.rounds == same.rounds
+    assert outcome.participants == 6
+    assert any(note.startswith("fedlaavg.lem5 is conditional") for note in outcome.verdict_notes)
+    assert not any("lem5" in note for note in same.verdict_notes)
+
+
+def test_only_statements_about_the_measure_are_asked() -> None:
+    found = {measure: [o.statement.claim for o in plan(replace(TASK, measure=measure))] for measure in MEASURES}
+    assert found["squared_distance"] == ["fast.thm2.main"]
+    assert found["objective_gap"] == ["fedamd.thm411", "fedamd.thm411.improved"]
+    assert sorted(claim for claims in found.values() for claim in claims) == sorted(
+        statement.claim for statement in STATEMENTS
+    )
+
+
+def test_strongly_convex_rounds_in_closed_form() -> None:
+    """Without noise and differences: start exp(-mu K eta R) <= target at the longest step, 1 / (20 K L m)."""
+    quiet = {**CONSTANTS, "noise_std": 0, "heterogeneity": 0}
+    outcome = only("fast.thm2.main", constants=quiet, choices={"snapshot_rate": [1]})
+    step = min(1 / (20 * 4 * 0.7 * 8), 0.3 / (16 * 4 * 0.7**2))
+    assert outcome.step.size == pytest.approx(step)
+    assert outcome.rounds == math.ceil(math.log(2.0 / 0.1) / (0.3 * 4 * step))
+
+
 def test_what_is_refuted_is_replaced_and_that_is_said(outcomes: dict[str, Outcome]) -> None:
     verdicts = recorded()
     for outcome in outcomes.values():
@@ -156,17 +189,16 @@ def test_no_plan_rests_on_a_statement_that_fell(
     monkeypatch: pytest.MonkeyPatch, claim: str, changed: str, verdict: str
 ) -> None:
     entries = {**recorded(), changed: {**recorded()[changed], "verdict": verdict}}
-    monkeypatch.setattr(statements, "recorded", lambda: entries)
+    monkeypatch.setattr("fltheory.planning.rounds.recorded", lambda: entries)
     outcome = only(claim)
     assert outcome.rounds is None
     assert outcome.why.endswith(f"{changed} is {verdict} and no repaired twin can be used.")
 
 
-def test_a_conditional_statement_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_conditional_statement_says_what_it_needs() -> None:
     evidence = [{"verdict": "conditional", "hypothesis": "coins"}]
     entries = {**recorded(), "fedau.thm2": {"verdict": "conditional", "evidence": evidence}}
-    monkeypatch.setattr(statements, "recorded", lambda: entries)
-    assert usable("fedau.thm2") == (ledger["fedau.thm2"], "fedau.thm2 is conditional: it needs coins.")
+    assert usable("fedau.thm2", entries) == (ledger["fedau.thm2"], "fedau.thm2 is conditional: it needs coins.")
 
 
 def test_a_target_out_of_reach_is_explained() -> None:
@@ -202,6 +234,7 @@ def test_missing_constants_are_named() -> None:
 
 
 BAD = {
+    "unknown measure": ({"measure": "objective_gab"}, "did you mean objective_gap?"),
     "no target": ({"target": 0}, "target must be a number above 0; got 0"),
     "unknown name": ({"constants": {"smoothnes": 1}}, "did you mean 'smoothness'?"),
     "outside its domain": ({"constants": {"smoothness": -1}}, "smoothness must be > 0; got -1"),

@@ -125,6 +125,27 @@ def test_heterogeneity_is_searched_for_when_it_is_read(monkeypatch: pytest.Monke
     assert (constants.heterogeneity, problem.constants.heterogeneity, asked) == (3, 3, [problem])
 
 
+@pytest.mark.parametrize("width", [None, 0.5])
+def test_heterogeneity_of_several_parameters_needs_few_of_the_clients(
+    width: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    centres = np.random.default_rng(5).normal(size=(40, 2)).round(1)
+    problem = built(centres, width)
+    of_all = [
+        math.hypot(*(problem._largest_gap(column, b) for column, b in zip(centres.T, row, strict=True)))
+        for row in centres
+    ]
+    search, seen = Shifted._largest_gap, []
+
+    def counted(self: Shifted, column: Array, centre: float) -> float:
+        seen.append(centre)
+        return search(self, column, centre)
+
+    monkeypatch.setattr(Shifted, "_largest_gap", counted)
+    assert problem.constants.heterogeneity == pytest.approx(max(of_all), rel=1e-12)
+    assert len(seen) < 20
+
+
 def test_constants_need_their_heterogeneity() -> None:
     with pytest.raises(TypeError, match="heterogeneity"):
         Constants(smoothness=1)  # type: ignore[call-arg]

@@ -168,6 +168,37 @@ def test_two_processes_that_write_one_key_leave_a_whole_run(tmp_path):
     assert sorted(file.name for file in run.folder.iterdir()) == sorted([f"{run.sha256}.parquet", "complete.json"])
 
 
+@pytest.mark.parametrize(
+    ("place", "text", "found"),
+    [
+        ("algorithm.local_lr", "5e-2", True),
+        ("algorithm.local_lr", "0.05", True),
+        ("algorithm.local_lr", "0.051", False),
+        ("algorithm.local_steps", "1.0", True),
+        ("algorithm.local_steps", "true", False),
+        ("algorithm.warm", "true", True),
+        ("algorithm.warm", "1", False),
+        ("process.p", "[0.10, 5e-1]", True),
+        ("process.p", "[" * 5000, False),
+        ("process.name", "'cyclic'", True),
+        ("process.name", "cyclic", True),
+        ("problem.centre", "1/2", True),
+        ("problem.centre", "0.5", False),
+    ],
+)
+def test_numbers_are_found_in_any_spelling(tmp_path, place, text, found):
+    contestant = {"name": "fedavg", "label": "a", "local_lr": 0.05, "local_steps": 1, "warm": True}
+    experiment = {
+        **EXPERIMENT,
+        "problem": {"name": "quadratic", "centre": "1/2"},
+        "process": {"name": "cyclic", "p": [0.1, 0.5]},
+        "algorithm": [contestant],
+    }
+    key = hashlib.sha256(json.dumps(experiment, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    stored.save(tmp_path, key, experiment, frame())
+    assert len(stored.runs(tmp_path, {place: text})) == found
+
+
 def test_runs_are_found_by_key_folder_and_values(tmp_path):
     run = stored.save(tmp_path, KEY, EXPERIMENT, frame())
     other = stored.save(tmp_path, OTHER, SECOND, frame(), partial="interrupted")

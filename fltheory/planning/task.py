@@ -1,0 +1,68 @@
+"""What is known and wanted of a plan."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fltheory.errors import InputError, one_of, probabilities
+from fltheory.ledger import ledger
+from fltheory.papers.fast.setting import snapshot_rate
+from fltheory.planning.statements import MEASURES, STATEMENTS
+from fltheory.symbols import Constants
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is known and what is wanted.
+
+    target     for the bound, in the unit of the measure
+    constants  code name of `fltheory.symbols` -> value, in the unit given there
+    choices    code name -> values to try, for parameters that one is free to set
+    rates      participation rates: none, one for all clients, or one a client
+    measure    of what: a key of MEASURES
+    """
+
+    target: float
+    constants: Mapping[str, float]
+    choices: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    rates: Sequence[float] = ()
+    measure: str = "squared_gradient"
+
+    def __post_init__(self) -> None:
+        if not (_number(self.target) and 0 < self.target < math.inf):
+            raise InputError("target", self.target, "a number above 0")
+        if self.measure not in MEASURES:
+            raise InputError("measure", self.measure, one_of(str(self.measure), MEASURES))
+        len(ledger)  # the papers define the names of their constants
+        for name, tried in self.choices.items():
+            if name in self.constants:
+                raise InputError("choices", name, "no constant too")
+            if isinstance(tried, str) or not isinstance(tried, Sequence) or not tried:
+                raise InputError(f"choices {name}", tried, "a list of values")
+            for one in tried:
+                Constants(**{name: one})
+                _narrow(name, one)
+        for name in {"local_lr", *(statement.rounds for statement in STATEMENTS)}:
+            if name in self.constants or name in self.choices:
+                raise InputError("constants", name, f"without {name}, which is what the plan seeks")
+        n_clients = Constants(**self.constants).get("n_clients")
+        for name, one in self.constants.items():
+            _narrow(name, one)
+        if len(self.rates):
+            probabilities("rates", self.rates)
+        if len(self.rates) > 1 and len(self.rates) != n_clients:
+            raise InputError("rates", list(self.rates), f"one rate, or one for each of n_clients = {n_clients}")
+
+
+def _narrow(name: str, given: float) -> None:
+    """Raise InputError where a plan allows less than the domain of a symbol."""
+    if name == snapshot_rate.name and given > 1:  # its domain has no upper end: Theorem 2 of FAST states it itself
+        raise InputError(name, given, "a probability in [0, 1]")
+    if given == math.inf:  # of the cutoff: a bound on weights without one is none
+        raise InputError(name, given, "finite")
+
+
+def _number(given: object) -> bool:
+    return isinstance(given, int | float) and not isinstance(given, bool)
