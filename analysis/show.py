@@ -18,7 +18,7 @@ from analysis.letters import in_text, legend, meaning, symbols_of
 from fltheory.latex import statement
 from fltheory.latex import words as in_latex
 from fltheory.ledger import Claim, ledger
-from fltheory.verdicts import MEANING, recorded
+from fltheory.verdicts import MEANING, checks_changed, recorded
 
 Form = Callable[[sympy.Basic], str]
 _INDENT: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "  "}
@@ -143,6 +143,8 @@ def _verdict_lines(claim: Claim, entry: dict[str, Any] | None) -> list[str]:
     lines = [f"verdict: {entry['verdict']} ({MEANING[entry['verdict']]})"]
     if entry["claim_sha256"] != claim.digest:
         lines.append("  STALE: the claim has changed since this was recorded")
+    if checks_changed(entry):
+        lines.append("  STALE: its checks have changed since this was recorded")
     if "reason" in entry:
         lines.append(f"  {entry['reason']}")
     for evidence in entry["evidence"]:

@@ -18,7 +18,7 @@ from analysis.evidence import Evidence
 from analysis.files import write_text
 from fltheory.errors import InputError, processes
 from fltheory.ledger import Claim, ledger, unknown_claim
-from fltheory.verdicts import MEANING, VERDICTS, Verdict, because, headline, recorded
+from fltheory.verdicts import MEANING, VERDICTS, Verdict, because, headline, recorded, sources_sha256
 
 
 @dataclass
@@ -42,8 +42,9 @@ class Result:
         return next((e for e in self.evidence if e.verdict == self.verdict), None)
 
     def to_json(self) -> dict[str, Any]:
-        """The recorded entry: no timings, hashes of claim and checks."""
+        """The recorded entry: no timings, hashes of claim and checks; the last can be held against files alone."""
         claim = self.claim
+        modules = sorted({name for check in all_checks().get(claim.id, []) for name in check.modules})
         entry: dict[str, Any] = {
             "title": claim.title,
             "kind": claim.kind,
@@ -52,6 +53,7 @@ class Result:
             "verdict": self.verdict,
             "claim_sha256": claim.digest,
             "check_sha256": self.check_digests,
+            **({"check_modules": modules, "modules_sha256": sources_sha256(modules)} if modules else {}),
             "evidence": [e.to_json() for e in self.evidence],
         }
         if self.verdict == "not checked" and self.key_evidence is None:

@@ -6,9 +6,14 @@ sympy nor the checks. The file holds no timings: two records of the same state a
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.machinery import PathFinder
 from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Literal
 
 from fltheory.errors import InputError
@@ -49,6 +54,29 @@ def recorded() -> dict[str, dict[str, Any]]:
     if broken is not None:
         raise _damaged(str(file), f"the entry of {broken} is not one of a claim")
     return dict(claims)
+
+
+def checks_changed(entry: Mapping[str, Any]) -> bool:
+    """Whether the checking code of a recorded entry is no longer what was run; it is read, and not imported."""
+    return "modules_sha256" in entry and entry["modules_sha256"] != sources_sha256(entry.get("check_modules", []))
+
+
+def sources_sha256(modules: Iterable[str]) -> str:
+    """SHA-256 of the source files of modules; one that is gone counts as empty."""
+    return hashlib.sha256("".join(map(_source_sha256, modules)).encode()).hexdigest()
+
+
+@cache
+def _source_sha256(module: str) -> str:
+    top, *rest = module.split(".")
+    spec = find_spec(top)
+    for part in rest:  # unlike `find_spec` of the full name, this imports no package on the way
+        spec = PathFinder.find_spec(part, spec.submodule_search_locations) if spec else None
+    try:
+        source = Path(spec.origin).read_bytes() if spec and spec.origin else b""
+    except OSError:
+        source = b""
+    return hashlib.sha256(source.replace(b"\r\n", b"\n")).hexdigest()
 
 
 def decisive(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -107,13 +135,18 @@ _ENTRY = {
     "check_sha256": _LIST,
     "evidence": _LIST,
 }
-_ENTRY_MORE = {"kind": _TEXT, "origin": _TEXT, "reason": _TEXT, "repaired_by": _TEXT}
+_ENTRY_MORE = {
+    "kind": _TEXT, "origin": _TEXT, "reason": _TEXT, "repaired_by": _TEXT, "check_modules": _LIST,
+    "modules_sha256": _TEXT,
+}  # fmt: skip
 _EVIDENCE = {"verdict": _TEXT, "method": _TEXT, "summary": _TEXT}
 _EVIDENCE_MORE = {
     "domain": _TEXT, "hypothesis": _TEXT, "cases": _WHOLE, "largest": _NUMBER, "largest_at": _TABLE, "witness": _TABLE,
 }  # fmt: skip
 _VALUE = (str, int, float, bool)
-_INSIDE = {"check_sha256": _TEXT, "evidence": _TABLE, "largest_at": _VALUE, "witness": _VALUE}
+_INSIDE = {
+    "check_sha256": _TEXT, "check_modules": _TEXT, "evidence": _TABLE, "largest_at": _VALUE, "witness": _VALUE,
+}  # fmt: skip
 
 
 def _complete(entry: Any) -> bool:

@@ -140,8 +140,9 @@ class Check:
         """The name of its function."""
         return self.function.__name__
 
-    def digest(self) -> str:
-        """SHA-256 of its module and of the checking code that the module uses; other evidence is stale."""
+    @property
+    def modules(self) -> list[str]:
+        """The names of its module and of the modules of checking code that it uses."""
         module = sys.modules[self.function.__module__]
         room = module.__name__.partition(".")[0]
         used = {module.__name__}
@@ -149,7 +150,11 @@ class Check:
             name = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
             if isinstance(name, str) and name.partition(".")[0] in (room, "analysis"):
                 used.add(name)
-        sources = [inspect.getsource(sys.modules[name]) for name in sorted(used)]
+        return sorted(used)
+
+    def digest(self) -> str:
+        """SHA-256 of its name and of the code of its modules; other evidence is stale."""
+        sources = [inspect.getsource(sys.modules[name]) for name in self.modules]
         return hashlib.sha256("".join([self.name, *sources]).encode()).hexdigest()
 
 

@@ -20,10 +20,10 @@ def list_claims(
     verdict: Annotated[str | None, typer.Option(help="Only claims with this recorded verdict.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """List the claims with their recorded verdicts."""
+    """List the claims with their recorded verdicts, and say where the checks have changed since."""
     from fltheory.errors import InputError, one_of
     from fltheory.ledger import ledger
-    from fltheory.verdicts import VERDICTS, needs, reading, recorded
+    from fltheory.verdicts import VERDICTS, checks_changed, needs, reading, recorded
 
     known = recorded()
     entries = {id_: known.get(id_) or {"title": c.title, "verdict": "not recorded"} for id_, c in ledger.items()}
@@ -42,6 +42,7 @@ def list_claims(
     for id_, entry in chosen.items():
         named = {"needs": needs(entry), "read with": reading(entry)}
         told = "".join(f" ({label}: {text})" for label, text in named.items() if text)
+        told += " (STALE: its checks have changed)" if checks_changed(entry) else ""
         print(f"{id_:<{width}}  {entry['verdict']:<12}  {entry['title']}{told}")
     print(f"{len(chosen)} of {len(entries)} claims; `fltheory show ID` tells the rest.", file=sys.stderr)
 
@@ -54,8 +55,7 @@ def show(
 ) -> None:
     """Show one claim: statement, evidence, and how to rerun it.
 
-    Says so if the claim has changed since its verdict was recorded. Whether a check has changed, `fltheory verify ID`
-    tells: for that all checks must be loaded, which takes seconds.
+    Says so if the claim, or a source file of its checks, has changed since its verdict was recorded.
     """
     from analysis.show import claim_as_json, claim_as_text
     from fltheory.ledger import ledger

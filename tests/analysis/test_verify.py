@@ -7,14 +7,16 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from analysis import verify as v
 from analysis.checks import Check, all_checks, times
+from analysis.cli import app
 from analysis.cli.verify import _print_results
 from analysis.evidence import Evidence
 from fltheory.errors import InputError
 from fltheory.ledger import ledger
-from fltheory.verdicts import recorded
+from fltheory.verdicts import _source_sha256, checks_changed, recorded
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,6 +24,9 @@ ROOT = Path(__file__).parents[2]
 def test_recorded_verdicts_are_not_stale() -> None:
     assert v.stale(v.select([])) == []
     assert set(recorded()) == set(ledger)
+    for entry in recorded().values():
+        assert bool(entry["check_sha256"]) == ("modules_sha256" in entry)
+        assert not checks_changed(entry)
     assert (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8") == v.page(recorded())
 
 
@@ -113,3 +118,22 @@ def test_evidence_is_stale_when_a_helper_of_its_check_changes(monkeypatch: pytes
     monkeypatch.setattr(inspect, "getsource", edited)
     assert check.digest() != before
     assert v.stale(v.select(["fedau.thm3"])) == ["fedau.thm3: its checks have changed"]
+
+
+def test_a_list_and_a_page_say_so_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Path.read_bytes
+
+    def edited(file: Path) -> bytes:
+        return read(file) + (b"GRID_RATES = (1.0,)" if file.parts[-2:] == ("fedau", "theorem3.py") else b"")
+
+    monkeypatch.setattr(Path, "read_bytes", edited)
+    _source_sha256.cache_clear()
+    try:
+        pages = {id_: CliRunner().invoke(app, ["show", id_]).stdout for id_ in ("fedau.thm3", "fedau.facts")}
+        listed = CliRunner().invoke(app, ["list", "--paper", "fedau"]).stdout.splitlines()
+    finally:
+        _source_sha256.cache_clear()
+    said = {id_: "STALE: its checks have changed since this was recorded" in page for id_, page in pages.items()}
+    assert said == {"fedau.thm3": True, "fedau.facts": False}
+    told = {line.split()[0]: line.endswith("(STALE: its checks have changed)") for line in listed}
+    assert (told["fedau.thm3"], told["fedau.facts"]) == (True, False)

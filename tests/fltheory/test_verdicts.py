@@ -10,7 +10,15 @@ import pytest
 
 from fltheory.errors import InputError
 from fltheory.ledger import ledger
-from fltheory.verdicts import because, needs, reading, recorded
+from fltheory.verdicts import (
+    _source_sha256,
+    because,
+    checks_changed,
+    needs,
+    reading,
+    recorded,
+    sources_sha256,
+)
 
 EVIDENCE: dict[str, Any] = {"verdict": "exact", "method": "exact grid", "summary": "No violation."}
 ENTRY = {
@@ -59,6 +67,8 @@ def test_what_was_recorded_is_read_and_nothing_is_nothing(write: Any) -> None:
                 ("reason", 5),
                 ("reason", None),
                 ("check_sha256", [1]),
+                ("check_modules", [1]),
+                ("modules_sha256", None),
                 ("kind", []),
                 ("repaired_by", {}),
             ]
@@ -96,8 +106,30 @@ def test_everything_a_record_may_hold_is_read(write: Any) -> None:
     more = {"domain": "p", "hypothesis": "h", "cases": 3, "largest": 1, "largest_at": {"p": 0.1, "K": 2}}
     full = EVIDENCE | more | {"witness": {"x": "1/3", "holds": True, "left": 2, "right": float("inf")}}
     entry = ENTRY | {"evidence": [full], "kind": "lemma", "origin": "paper", "reason": "r", "repaired_by": "a.c"}
+    entry |= {"check_modules": ["a.b"], "modules_sha256": "0"}
     write(json.dumps({"claims": {"a.b": entry}}))
     assert recorded() == {"a.b": entry}
+
+
+def test_changed_checks_are_seen_without_importing_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package, modules = tmp_path / "imported_by_nobody", ["imported_by_nobody", "imported_by_nobody.inner.checks"]
+    (package / "inner").mkdir(parents=True)
+    for file in (package / "__init__.py", package / "inner" / "__init__.py"):
+        file.write_text("raise AssertionError")
+    monkeypatch.syspath_prepend(tmp_path)
+    digests = []
+    for source in (b"GRID = 1\n", b"GRID = 1\r\n", b"GRID = 2\n", None):
+        file = package / "inner" / "checks.py"
+        file.unlink() if source is None else file.write_bytes(source)
+        _source_sha256.cache_clear()
+        digests.append(sources_sha256(modules))
+    one, other_newline, two, gone = digests
+    assert one == other_newline
+    assert len({one, two, gone}) == 3
+    entry = ENTRY | {"check_modules": modules, "modules_sha256": two}
+    assert checks_changed(entry)
+    assert not checks_changed(entry | {"modules_sha256": gone})
+    assert not checks_changed(ENTRY)  # without checks
 
 
 def test_a_conditional_verdict_says_what_it_needs() -> None:
