@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import typer
 
-from analysis.cli import claims, data, experiments, falsify, figures, plan, report, results, verify, weights
+from analysis.cli import claims, data, experiments, falsify, figures, plan, report, results, trace, verify, weights
 from analysis.cli.sentences import in_our_form
 from analysis.cli.shared import BAD_INPUT, CLOSED_PIPE, INTERRUPTED, UNWRITABLE, UsageError
 
@@ -26,6 +26,7 @@ for topic in (claims, verify, falsify, weights, plan, experiments, figures, repo
     app.add_typer(topic.commands)
 app.add_typer(results.commands, name="results")
 app.add_typer(data.commands, name="data")
+app.add_typer(trace.commands, name="trace")
 
 
 def main() -> None:
