@@ -96,7 +96,8 @@ def test_weights(tmp_path: Path) -> None:
 def test_plan(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "planning.md").read_text()
     example = page.split("```toml\n")[1].split("```")[0]
-    (tmp_path / "plan.toml").write_text(example.replace('"fast"]', '"fast", "fedamd"]').replace("n_clients", "cohort_size = 50\nn_clients"))
+    example = example.replace('"fast"]', '"fast", "fedamd"]').replace("n_clients", "cohort_size = 50\nn_clients")
+    (tmp_path / "plan.toml").write_text(example)
     names = named("fltheory plan PLAN.toml --json")
     assert all_keys([printed("plan", str(tmp_path / "plan.toml"), "--json")], names) == names
 
