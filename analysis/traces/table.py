@@ -16,6 +16,7 @@ import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from fltheory.errors import InputError
+from sims.panics import panics_untold
 
 MEANT = ("client", "round", "timestamp", "start", "end", "available")  # columns that say what a form of log says
 FIRST_LINES = 1000  # of JSON lines, whose keys are the columns
@@ -110,7 +111,8 @@ def open_log(path: Path) -> Source:
 @contextmanager
 def _reading(path: Path, kind: str = "") -> Iterator[None]:
     try:
-        yield
+        with panics_untold():
+            yield
     except FileNotFoundError:
         raise InputError("the log", str(path), "a file that exists") from None
     except OSError:

@@ -24,9 +24,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from polars.exceptions import PanicException
 
 import fltheory
 from fltheory.errors import InputError, one_of
+from sims.panics import panics_untold
 
 log = logging.getLogger(__name__)
 
@@ -70,8 +72,9 @@ class Run:
             return pl.DataFrame()
         file = self.folder / f"{self.sha256}.parquet"
         try:
-            frame = pl.read_parquet(file)
-        except Exception as error:  # whatever a damaged file makes of the reader
+            with panics_untold():
+                frame = pl.read_parquet(file)
+        except (Exception, PanicException) as error:  # whatever a damaged file makes of the reader
             now = _read(self.folder)
             if self.status == PARTIAL and not file.exists() and now is not None and now.sha256 != self.sha256:
                 return now.data()
@@ -210,7 +213,7 @@ def _require_undamaged(folder: Path, reference: str) -> None:
             raise InputError("run", reference, f"one whose manifest is not damaged or of another version ({file} is)")
 
 
-def _first_sentence(error: Exception) -> str:
+def _first_sentence(error: BaseException) -> str:
     """What a library says, without its line breaks and its advice in brackets."""
     return " ".join(str(error).split()).partition(" (")[0][:160]
 

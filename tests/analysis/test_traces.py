@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime
 import math
+import os
 import random
 import time
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -470,6 +472,18 @@ def test_damaged_files_never_give_a_traceback(tmp_path: Path, seed: int) -> None
     except InputError as error:
         message = str(error)
     assert "\n" not in message
+
+
+def test_threads_of_polars_that_panic_are_not_heard(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Some of these bytes make them print a traceback of theirs before the sentence; stderr is there again after it."""
+    path = written(tmp_path, {"client": [0, 0, 1, 2, 2, 2, 1], "round": [0, 3, 1, 2, 4, 5, 9]}, "parquet")
+    whole = path.read_bytes()
+    for place in range(40, 120):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x40]) + whole[place + 1 :])
+        with suppress(InputError):
+            read_log(path)
+    os.write(2, b"heard")
+    assert capfd.readouterr().err == "heard"
 
 
 @pytest.mark.parametrize("bad", [[3], [-1], [0.5], [[0]]])

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import re
 import shutil
+from contextlib import suppress
 
 import numpy as np
 import polars as pl
@@ -117,6 +118,18 @@ def test_damaged_data_are_refused_and_a_damaged_manifest_is_no_run(tmp_path, cap
     assert said.startswith(
         f"warning: {run.folder / 'complete.json'} is damaged or of another version, simulate its experiment again ("
     )
+
+
+def test_data_whose_reader_panics_are_refused(tmp_path, capfd):
+    """A byte here or there makes polars panic, which is no `Exception` and prints a traceback of its own."""
+    run = stored.save(tmp_path, KEY, EXPERIMENT, frame())
+    file = run.folder / f"{run.sha256}.parquet"
+    whole = file.read_bytes()
+    for place in range(40, 120):
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ 0x40]) + whole[place + 1 :])
+        with suppress(InputError):
+            run.data()
+    assert capfd.readouterr().err == ""
 
 
 def test_damaged_data_can_be_replaced(tmp_path):
