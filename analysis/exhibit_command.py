@@ -14,6 +14,7 @@ from analysis.files import as_csv, make_folder, require_writable, write_text
 from analysis.measured import sentences
 from analysis.missing_runs import in_words, run_file, seconds
 from analysis.stored_runs import runs_of
+from analysis.wording import counted
 from fltheory.errors import InputError, one_of
 from sims.store import Run
 
@@ -105,7 +106,7 @@ def _run_missing(files: Iterable[str], runs: dict[str, Run], setting: Setting) -
 
 def _offer(command: str, files: list[str], setting: Setting) -> str:
     """Which runs are missing, what to type, and how long it takes."""
-    which = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more file{'s' * (len(files) > 2)}"
+    which = files[0] if len(files) == 1 else f"{files[0]} and {counted(len(files) - 1, 'more file')}"
     missing = f"{setting.store} has no run of {which} at {setting.scale} scale; "
     total, refused = 0.0, []
     for file in files:

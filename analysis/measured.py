@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from analysis.wording import counted
 from sims.store import Run
 
 FloatArray = npt.NDArray[np.float64]
@@ -147,7 +148,7 @@ def about(run: Run) -> dict[str, Any]:
 def sentence(run: Run) -> str:
     """`about` in words."""
     known = about(run)
-    seeds = f"{known['seeds']} seed" + "s" * (known["seeds"] > 1)
+    seeds = counted(known["seeds"], "seed")
     model = f", {known['model']}" if known["model"] else ""
     partial = f", PARTIAL ({known['partial']})" if known["partial"] else ""
     return f"{known['data']}{model}, {known['rounds']:,} rounds, {seeds}{partial}; run {known['run']}"

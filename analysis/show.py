@@ -15,6 +15,7 @@ import sympy
 
 from analysis.evidence import ratio_text
 from analysis.letters import in_text, legend, meaning, symbols_of
+from analysis.wording import counted
 from fltheory.latex import statement
 from fltheory.latex import words as in_latex
 from fltheory.ledger import Claim, ledger
@@ -152,8 +153,7 @@ def _verdict_lines(claim: Claim, entry: dict[str, Any] | None) -> list[str]:
         if "hypothesis" in evidence:
             lines.append(fill(_hypothesis(evidence), 100, **_INDENT))
         if "domain" in evidence:
-            number = evidence.get("cases", 0)
-            cases = f"{number} case{'s' if number != 1 else ''}"
+            cases = counted(evidence.get("cases", 0), "case")
             lines.append(fill(f"over: {evidence['domain'].removesuffix('.')} ({cases})", 100, **_INDENT))
         if "largest_at" in evidence and "largest" in evidence:
             where = ", ".join(f"{name} = {short(value)}" for name, value in evidence["largest_at"].items())

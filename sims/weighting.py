@@ -8,7 +8,7 @@ the cohort by definition. The estimators are those of `fltheory.weights`: R repl
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -102,6 +102,19 @@ class ExponentialAverage:
         return _Estimated(estimator, (replicates, n_clients))
 
 
+@dataclass(frozen=True)
+class FromEstimator:
+    """An estimator of your own: `make(n_clients)` has the interface of those of `fltheory.weights`, state included.
+
+    All replicates share one, so a client may change no other's weight (`fltheory.testing.check_weight_estimator`).
+    """
+
+    make: Callable[[int], Any]
+
+    def start(self, replicates: int, n_clients: int, rates: npt.ArrayLike | None) -> Weights:
+        return _Estimated(self.make(replicates * n_clients), (replicates, n_clients))
+
+
 RULES: Mapping[str, type[Rule]] = {
     "average_all": AverageAll,
     "average_participating": AverageParticipating,
@@ -136,19 +149,19 @@ class _Constant(_Stateless):
 
 
 class _Estimated:
-    def __init__(self, estimator: FedAUWeights | ExponentialAverageWeights, shape: tuple[int, int]) -> None:
+    def __init__(self, estimator: Any, shape: tuple[int, int]) -> None:
         self._estimator, self._shape = estimator, shape
-        self._weights = estimator.weights.reshape(shape)
+        self._weights: FloatArray = np.reshape(estimator.weights, shape)
 
     def weights(self, participated: BoolArray) -> FloatArray:
         return self._weights
 
     def update(self, participated: BoolArray) -> None:
-        self._weights = self._estimator.update(participated.reshape(-1)).reshape(self._shape)
+        self._weights = np.reshape(self._estimator.update(participated.reshape(-1)), self._shape)
 
     def state_dict(self) -> dict[str, npt.NDArray[Any]]:
         return dict(self._estimator.state_dict())
 
     def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         self._estimator.load_state_dict(state)
-        self._weights = self._estimator.weights.reshape(self._shape)
+        self._weights = np.reshape(self._estimator.weights, self._shape)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from analysis.cli.shared import DIFFERS, DONE
+from analysis.wording import counted
 
 if TYPE_CHECKING:
     from analysis.checks import Depth as CheckDepth
@@ -125,10 +126,7 @@ def _print_results(results: list[Result]) -> None:
     console = Console(width=None if sys.stdout.isatty() else 160)
     console.print(table, markup=False)
     counts = Counter(result.verdict for result in results)
-    print(
-        f"{len(results)} claim{'s' * (len(results) != 1)}: "
-        + ", ".join(f"{n} {verdict}" for verdict, n in sorted(counts.items()))
-    )
+    print(f"{counted(len(results), 'claim')}: " + ", ".join(f"{n} {verdict}" for verdict, n in sorted(counts.items())))
 
 
 def _show_phone_activity() -> None:

@@ -12,6 +12,7 @@ from analysis.report.facts import AGAINST, MEANINGS, Facts
 from analysis.report.html import Html, element, items, join, page, prose, section, table, terms
 from analysis.report.mathematics import block, inline, part
 from analysis.show import short
+from analysis.wording import counted
 from fltheory.latex import words
 from fltheory.ledger import Claim, ledger
 
@@ -103,8 +104,7 @@ def _evidence(evidence: Mapping[str, Any]) -> Html:
     if "hypothesis" in evidence:
         pairs.append(("Needs" if evidence["verdict"] == "conditional" else "Read with", prose(evidence["hypothesis"])))
     if "domain" in evidence:
-        number = evidence.get("cases", 0)
-        over = f"{evidence['domain'].removesuffix('.')} ({number:,} case{'s' * (number != 1)})"
+        over = f"{evidence['domain'].removesuffix('.')} ({counted(evidence.get('cases', 0), 'case')})"
         pairs.append(("Over", prose(over)))
     if "largest" in evidence:
         where = ", ".join(f"{name} = {short(value)}" for name, value in evidence.get("largest_at", {}).items())

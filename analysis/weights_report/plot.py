@@ -13,6 +13,7 @@ from scipy.special import gammaln
 from analysis.figures.style import BLACK, BLUE, GREY, ORANGE, house_style, new_figure, save
 from analysis.traces.log import Floats, Ints
 from analysis.weights_report.report import WeightsReport, kinds
+from analysis.wording import counted
 from fltheory.participation import Bernoulli
 from fltheory.weights import long_run_scale
 
@@ -42,7 +43,7 @@ def _weights(axes: Axes, report: WeightsReport) -> None:
     axes.set(xlabel="fitted rate (participations per observed round)", ylabel="weight (rounds)")
     if never_on:
         axes.set_title(
-            f"not shown: {never_on} observed client{'s' * (never_on != 1)} that never took part", fontsize=7, color=GREY
+            f"not shown: {counted(never_on, 'observed client')} that never took part", fontsize=7, color=GREY
         )
     if not on.size:
         return

@@ -24,6 +24,12 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
+def test_it_is_the_package_analysis_too() -> None:
+    command = [sys.executable, "-m", "analysis", "lst"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr) == (2, run("lst").stderr)
+
+
 def test_list_reads_the_recorded_verdicts() -> None:
     done = run("list", "--paper", "fedau", "--verdict", "proved")
     assert done.returncode == 0

@@ -12,6 +12,7 @@ from analysis.figures.style import GREY, LINES, WIDTH, Picture, house_style, new
 from analysis.measured import Number, number
 from analysis.tables.fast import LAWS, SETTINGS, SNAPSHOTS, by_setting, file_of, places, titled
 from analysis.tables.runs import Row
+from analysis.wording import counted
 from sims.store import Run
 
 ORDER = ("0", "0.1", "0.2", "0.3", "0.4", "0.5", "1", "adaptive 1", "adaptive 7")
@@ -110,7 +111,7 @@ def adaptive(given: Given) -> Picture:
                 ]
             seeds = run.experiment["replicates"]
             above.set(title=f"{LAWS[law]} participation", xlabel="round (one seed)", ylim=(-0.03, 1.03))
-            below.set(xlabel=f"q (n = {seeds} seed{'s' * (seeds > 1)})", xlim=(-0.03, 1.03), ylim=(0, 1.03))
+            below.set(xlabel=f"q (n = {counted(seeds, 'seed')})", xlim=(-0.03, 1.03), ylim=(0, 1.03))
         grid[0, 0].set_ylabel("snapshot\nprobability q")
         grid[1, 0].set_ylabel("share of the rounds\nwith at most q")
         figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)

@@ -9,6 +9,7 @@ import polars.selectors as cs
 from analysis.exhibits import Exhibit, Given, enter
 from analysis.figures.style import LINES, WIDTH, Picture, house_style, new_figure
 from analysis.measured import labels
+from analysis.wording import counted
 
 FILE = "experiments/fedau/figD31.toml"
 PANELS = {  # metric of each client: axis, factor
@@ -42,6 +43,6 @@ def spread_over_clients(given: Given) -> Picture:
                     for value, share in zip(values.tolist(), shares.tolist(), strict=True)
                 ]
             axes.set_xlabel(words)
-        panels[0].set_ylabel(f"share of clients, n = {seeds} seed{'s' * (seeds > 1)}")
+        panels[0].set_ylabel(f"share of clients, n = {counted(seeds, 'seed')}")
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return Picture(figure, rows)

@@ -10,6 +10,7 @@ from analysis.exhibits import Exhibit, Given, enter
 from analysis.figures.curves import METRICS, over_rounds, present
 from analysis.figures.style import COLUMN, LINES, Picture, house_style, new_figure
 from analysis.measured import labels, number
+from analysis.wording import counted
 from sims.store import Run
 
 SMOOTH = 0.03  # window of mean and deviation, a share of the rounds (Appendix D.2)
@@ -84,7 +85,7 @@ def _over_cutoffs(given: Given, files: Mapping[str, str], metrics: list[str]) ->
                 ]
             axes.set_ylabel(words)
         seeds = next(iter(runs.values())).experiment["replicates"]
-        panels[-1].set_xlabel(f"cutoff $K$ (bars: one sd, n = {seeds} seed{'s' * (seeds > 1)})")
+        panels[-1].set_xlabel(f"cutoff $K$ (bars: one sd, n = {counted(seeds, 'seed')})")
         panels[-1].set_xticks(range(len(cutoffs)), [r"$\infty$" if np.isinf(K) else f"{K:g}" for K in cutoffs])
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return Picture(figure, rows)

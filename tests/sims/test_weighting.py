@@ -1,0 +1,27 @@
+"""Weights of an estimator of one's own in the round loop."""
+
+import numpy as np
+
+from fltheory.participation import Bernoulli
+from fltheory.weights import FedAUWeights
+from sims.algorithms.fedavg import Hyper, fedavg
+from sims.problems.quadratic import DiagonalQuadratic
+from sims.rounds import Setup, Simulation
+from sims.weighting import FedAU, FromEstimator
+
+
+def simulation(rule):
+    problem = DiagonalQuadratic([1, 2, 4], [-1, 0, 2])
+    setup = Setup(problem, fedavg, Hyper(0.05), Bernoulli([0.2, 0.5, 0.9]), rule)
+    return Simulation(setup, np.ones((4, 1)), 30, np.random.default_rng(1))
+
+
+def test_an_estimator_is_followed_replicate_by_replicate_and_through_a_checkpoint():
+    own = FromEstimator(lambda n_clients: FedAUWeights(n_clients, cutoff=5))
+    expected, half, found = simulation(FedAU(5)), simulation(own), simulation(own)
+    expected.advance()
+    half.advance(11)
+    found.load_state_dict(half.state_dict())
+    found.advance()
+    assert len(np.unique(expected.state.linear["x"])) == 4
+    assert np.array_equal(found.state.linear["x"], expected.state.linear["x"])
