@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from analysis.wording import counted
 from sims.store import Run
 
 FloatArray = npt.NDArray[np.float64]
@@ -39,11 +38,12 @@ class Number:
 
 @dataclass(frozen=True)
 class Curve:
-    """Mean and standard deviation of a metric at the recorded rounds."""
+    """Mean and standard deviation of a metric at the recorded rounds, and how many seeds have a record there."""
 
     rounds: npt.NDArray[np.int64]
     mean: FloatArray
     sd: FloatArray
+    seeds: npt.NDArray[np.int64]
 
 
 def late_mean(own: pl.DataFrame, metric: str, share: float = LATE) -> float:
@@ -113,12 +113,12 @@ def curve(run: Run, label: str, metric: str, smooth: float = 0) -> Curve | None:
         return None
     own = own.filter(pl.col(metric).is_not_null())
     at, values = own["round"].to_numpy(), own[metric].cast(pl.Float64).to_numpy()
-    rounds = np.unique(at)
+    rounds, seeds = np.unique(at, return_counts=True)
     reach = smooth * rounds.max() / 2
     near = [values[np.abs(at - t) <= reach] for t in rounds]
     with np.errstate(invalid="ignore"):
         sd = [some.std(ddof=1) if some.size > 1 else np.nan for some in near]
-        return Curve(rounds, np.array([some.mean() for some in near]), np.array(sd))
+        return Curve(rounds, np.array([some.mean() for some in near]), np.array(sd), seeds)
 
 
 def _own(run: Run, label: str, metric: str) -> pl.DataFrame | None:
@@ -132,6 +132,26 @@ def labels(run: Run) -> list[str]:
     return [str(contestant["label"]) for contestant in run.experiment["algorithm"]]
 
 
+def in_seeds(numbers: Iterable[int]) -> str:
+    """Numbers of seeds in words.
+
+    >>> in_seeds([1]), in_seeds([3, 1, 3])
+    ('1 seed', '1 or 3 seeds')
+    """
+    found = sorted(set(numbers))
+    return f"{' or '.join(map(str, found))} seed{'s' * (found != [1])}"
+
+
+def _finished(run: Run) -> str:
+    """How many seeds it has: all that were asked for, or of a partial one as many as its algorithms finished."""
+    asked = int(run.experiment["replicates"])
+    if run.status == "complete":
+        return in_seeds([asked])
+    rows = run.data().select("algorithm", "replicate").unique()["algorithm"].to_list()
+    done = {rows.count(label) for label in labels(run)}
+    return in_seeds([asked]) if done == {asked} else f"{' or '.join(map(str, sorted(done)))} of {in_seeds([asked])}"
+
+
 def about(run: Run) -> dict[str, Any]:
     """What a reader of a number must know of its run: data, model, sizes, key; and why it is partial, if it is."""
     problem = run.experiment["problem"]
@@ -139,7 +159,7 @@ def about(run: Run) -> dict[str, Any]:
         "data": _name(problem.get("data", problem["name"])),
         "model": _name(problem.get("model", "")),
         "rounds": run.experiment["rounds"],
-        "seeds": run.experiment["replicates"],
+        "seeds": _finished(run).rpartition(" ")[0],
         "run": run.key[:12],
         "partial": "" if run.status == "complete" else run.reason,
     }
@@ -148,10 +168,9 @@ def about(run: Run) -> dict[str, Any]:
 def sentence(run: Run) -> str:
     """`about` in words."""
     known = about(run)
-    seeds = counted(known["seeds"], "seed")
     model = f", {known['model']}" if known["model"] else ""
     partial = f", PARTIAL ({known['partial']})" if known["partial"] else ""
-    return f"{known['data']}{model}, {known['rounds']:,} rounds, {seeds}{partial}; run {known['run']}"
+    return f"{known['data']}{model}, {known['rounds']:,} rounds, {_finished(run)}{partial}; run {known['run']}"
 
 
 def sentences(runs: Iterable[Run]) -> list[str]:

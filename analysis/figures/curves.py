@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from analysis.exhibits import Given
 from analysis.figures.style import COLUMN, LINES, WIDTH, Picture, band, house_style, new_figure
-from analysis.measured import FloatArray, curve
+from analysis.measured import FloatArray, curve, in_seeds
 from sims.store import Run
 
 METRICS = {  # of training: axis, factor
@@ -55,7 +55,7 @@ def panels(columns: Mapping[str, Shown], rows: Sequence[tuple[str, str]], smooth
     """
     legend = list(dict.fromkeys(name for shown in columns.values() for name in shown))
     style = dict(zip(legend, LINES, strict=False))
-    data: list[dict[str, object]] = []
+    data: list[dict[str, Any]] = []
     wide = len(columns) > 1
     shared = len({against for _, against in rows}) == 1
     narrow = len(rows) == 1 and len(columns) >= ABREAST
@@ -69,12 +69,13 @@ def panels(columns: Mapping[str, Shown], rows: Sequence[tuple[str, str]], smooth
                     data += [{"data": title, **row} for row in drawn]
                 axes.set_ylabel(METRICS[metric][0])
                 if axes is column[-1] or not shared:
-                    axes.set_xlabel(_against(against, [run for run, _ in shown.values()], narrow))
+                    axes.set_xlabel(_against(against, [row["seeds"] for row in data if row["data"] == title], narrow))
                 _frame(axes)
             column[0].set_title(title)
         handles = {str(line.get_label()): line for column in grid for axes in column for line in axes.lines}
         ordered = [name for name in legend if name in handles]
-        figure.legend([handles[n] for n in ordered], ordered, loc="outside lower center", ncols=4 if wide else 2)
+        named = _with_seeds(ordered, data)
+        figure.legend([handles[n] for n in ordered], named, loc="outside lower center", ncols=4 if wide else 2)
     return Picture(figure, data)
 
 
@@ -94,16 +95,17 @@ def _grid(columns: int, rows: int, shared: bool, more: float) -> tuple[Figure, l
 
 def _line(
     axes: Axes, run: Run, label: str, metric: str, against: str, smooth: float, style: tuple[str, Any], name: str
-) -> list[dict[str, object]]:
+) -> list[dict[str, Any]]:
     """Draw an algorithm's mean and deviation, if it was run and recorded; a row for each point."""
     found, cost = curve(run, label, metric, smooth), None if against == ROUND else curve(run, label, against)
     if found is None or (cost is None and against != ROUND):
         return []
     words, unit = METRICS[metric]
     mean, sd = unit * found.mean, unit * found.sd
-    rows: list[dict[str, object]] = [
-        {"algorithm": label, "metric": words, "seeds": run.experiment["replicates"], "round": t, "mean": m, "sd": s}
-        for t, m, s in zip(found.rounds.tolist(), mean.tolist(), sd.tolist(), strict=True)
+    columns = (found.seeds.tolist(), found.rounds.tolist(), mean.tolist(), sd.tolist())
+    rows: list[dict[str, Any]] = [
+        {"algorithm": label, "metric": words, "seeds": n, "round": t, "mean": m, "sd": s}
+        for n, t, m, s in zip(*columns, strict=True)
     ]
     x: FloatArray = found.rounds.astype(float)
     if cost is not None:
@@ -113,12 +115,21 @@ def _line(
     return rows if name == label else [row | {"line": name} for row in rows]
 
 
-def _against(against: str, runs: Sequence[Run], narrow: bool) -> str:
-    """The label of an axis of costs, or of rounds with the seeds of the runs that are drawn."""
+def _with_seeds(names: list[str], data: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Names of lines, each with its seeds where those of a panel do not have equally many."""
+    seeds: dict[str, dict[str, set[int]]] = {}
+    for row in data:
+        seeds.setdefault(row["data"], {}).setdefault(row.get("line", row["algorithm"]), set()).add(row["seeds"])
+    if all(len(set(map(frozenset, own.values()))) == 1 for own in seeds.values()):
+        return names
+    return [f"{name}, n = {in_seeds(n for own in seeds.values() for n in own.get(name, ()))}" for name in names]
+
+
+def _against(against: str, seeds: Sequence[int], narrow: bool) -> str:
+    """The label of an axis of costs, or of rounds with the seeds that are behind the points."""
     if against != ROUND:
         return COSTS[against][0]
-    seeds = sorted({int(run.experiment["replicates"]) for run in runs})
-    return f"round (band: {'' if narrow else 'one '}sd, n = {' or '.join(map(str, seeds))} seed{'s' * (seeds != [1])})"
+    return f"round (band: {'' if narrow else 'one '}sd, n = {in_seeds(seeds)})" if seeds else ROUND
 
 
 def _frame(axes: Axes) -> None:

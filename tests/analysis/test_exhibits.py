@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from analysis import exhibit_command, exhibits, missing_runs
@@ -155,6 +156,41 @@ def test_a_partial_run_is_shown_and_called_partial(books: object, tmp_path: Path
     picture = amplified_figures.figures["fig2"].make(given)
     exhibit_command._caption(picture, given)
     assert "PARTIAL (interrupted)" in picture.figure.texts[0].get_text()
+
+
+def test_a_partial_run_counts_the_seeds_that_it_has(tmp_path: Path) -> None:
+    """Of three the first is there, of the first algorithm also the second: beside each line, in data and caption."""
+    exhibit = fedamd_figures.figures["fig8"]
+    file = exhibit.experiments[1]
+    run = made_up(file, "laptop", tmp_path)
+    first = (pl.col("replicate") == 0) | ((pl.col("algorithm") == "FedAvg") & (pl.col("replicate") == 1))
+    last = pl.col("algorithm") == "FedAMD, sequential"
+    (tmp_path / run.key / "complete.json").unlink()
+    stored.save(tmp_path, run.key, run.experiment, run.data().filter(first & ~last), partial="interrupted")
+    given = Given("laptop", runs_of([file], "laptop", tmp_path))
+    picture = exhibit.make(given)
+    assert {(r["algorithm"], r["seeds"]) for r in picture.rows} == {
+        ("FedAvg", 2), ("SCAFFOLD", 1), ("FedAMD, constant", 1)
+    }  # fmt: skip
+    assert picture.figure.axes[0].get_xlabel() == "round (band: one sd, n = 1 or 2 seeds)"
+    (legend,) = picture.figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "FedAvg, n = 2 seeds", "SCAFFOLD, n = 1 seed", "FedAMD, constant, n = 1 seed"
+    ]  # fmt: skip
+    exhibit_command._caption(picture, given)
+    assert "0 or 1 or 2 of 3 seeds, PARTIAL" in picture.figure.texts[0].get_text().replace("\n", " ")
+
+
+def test_bars_over_the_cutoff_count_the_seeds_that_they_are_of(tmp_path: Path) -> None:
+    file = "experiments/fedau/cutoffs.toml"
+    run = made_up(file, "laptop", tmp_path)
+    label = run.experiment["algorithm"][0]["label"]
+    own = (pl.col("replicate") == 0) | ((pl.col("algorithm") == label) & (pl.col("replicate") == 1))
+    (tmp_path / run.key / "complete.json").unlink()
+    stored.save(tmp_path, run.key, run.experiment, run.data().filter(own), partial="interrupted")
+    picture = fedau_figures.figures["fig1"].make(Given("laptop", runs_of([file], "laptop", tmp_path)))
+    assert sorted(int(str(r["seeds"])) for r in picture.rows) == [1, 1, 1, 1, 2]
+    assert picture.figure.axes[0].get_xlabel() == "cutoff $K$ (bars: one sd, n = 1 or 2 seeds)"
 
 
 def test_a_figure_without_runs_says_what_to_type_and_the_others_are_drawn(

@@ -9,10 +9,9 @@ import polars as pl
 
 from analysis.exhibits import Exhibit, Given, enter
 from analysis.figures.style import GREY, LINES, WIDTH, Picture, house_style, new_figure
-from analysis.measured import Number, number
+from analysis.measured import Number, in_seeds, number
 from analysis.tables.fast import LAWS, SETTINGS, SNAPSHOTS, by_setting, file_of, places, titled
 from analysis.tables.runs import Row
-from analysis.wording import counted
 from sims.store import Run
 
 ORDER = ("0", "0.1", "0.2", "0.3", "0.4", "0.5", "1", "adaptive 1", "adaptive 7")
@@ -97,8 +96,12 @@ def adaptive(given: Given) -> Picture:
         figure = new_figure(3.6, WIDTH)
         grid = figure.subplots(2, len(runs), squeeze=False, sharey="row")
         for (above, below), (law, run) in zip(grid.T, runs.items(), strict=True):
+            seeds: set[int] = set()
             for strength, (color, dashes) in zip(SHOWN, LINES, strict=False):
                 own = _probabilities(run, f"lambda = {strength}")
+                if own.is_empty():
+                    continue
+                seeds.add(own["replicate"].n_unique())
                 first = own.filter(pl.col("replicate") == 0)
                 name = f"$\\lambda = {strength}$"
                 above.plot(first["round"], first["q"], color=color, linestyle=dashes, lw=1, label=name)
@@ -109,12 +112,12 @@ def adaptive(given: Given) -> Picture:
                     {"law": LAWS[law], "lambda": strength, "seed": seed, "round": t, "q": q}
                     for seed, t, q in own.select("replicate", "round", "q").iter_rows()
                 ]
-            seeds = run.experiment["replicates"]
             above.set(title=f"{LAWS[law]} participation", xlabel="round (one seed)", ylim=(-0.03, 1.03))
-            below.set(xlabel=f"q (n = {counted(seeds, 'seed')})", xlim=(-0.03, 1.03), ylim=(0, 1.03))
+            below.set(xlabel=f"q (n = {in_seeds(seeds)})", xlim=(-0.03, 1.03), ylim=(0, 1.03))
         grid[0, 0].set_ylabel("snapshot\nprobability q")
         grid[1, 0].set_ylabel("share of the rounds\nwith at most q")
-        figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+        handles = {line.get_label(): line for axes in grid[0] for line in axes.lines}
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=2)
     return Picture(figure, rows)
 
 

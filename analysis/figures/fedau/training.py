@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from analysis.exhibits import Exhibit, Given, enter
 from analysis.figures.curves import METRICS, over_rounds, present
 from analysis.figures.style import COLUMN, LINES, Picture, house_style, new_figure
-from analysis.measured import labels, number
-from analysis.wording import counted
+from analysis.measured import in_seeds, labels, number
 from sims.store import Run
 
 SMOOTH = 0.03  # window of mean and deviation, a share of the rounds (Appendix D.2)
@@ -66,7 +66,7 @@ def _over_cutoffs(given: Given, files: Mapping[str, str], metrics: list[str]) ->
     runs = present(given, files)
     cutoffs = sorted({K for run in runs.values() for K in _cutoffs(run)})
     place = {K: k for k, K in enumerate(cutoffs)}
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     with house_style():
         figure = new_figure(0.8 + 1.4 * len(metrics), COLUMN)
         panels = figure.subplots(len(metrics), 1, sharex=True, squeeze=False)[:, 0]
@@ -84,8 +84,7 @@ def _over_cutoffs(given: Given, files: Mapping[str, str], metrics: list[str]) ->
                     for K, one in there.items()
                 ]
             axes.set_ylabel(words)
-        seeds = next(iter(runs.values())).experiment["replicates"]
-        panels[-1].set_xlabel(f"cutoff $K$ (bars: one sd, n = {counted(seeds, 'seed')})")
+        panels[-1].set_xlabel(f"cutoff $K$ (bars: one sd, n = {in_seeds(row['seeds'] for row in rows)})")
         panels[-1].set_xticks(range(len(cutoffs)), [r"$\infty$" if np.isinf(K) else f"{K:g}" for K in cutoffs])
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return Picture(figure, rows)
