@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -33,6 +34,8 @@ class Task:
     def __post_init__(self) -> None:
         if not (_number(self.target) and 0 < self.target < math.inf):
             raise InputError("target", self.target, "a number above 0")
+        if self.target > sys.float_info.max:
+            raise InputError("target", self.target, f"at most {sys.float_info.max:.4g}")
         if self.measure not in MEASURES:
             raise InputError("measure", self.measure, one_of(str(self.measure), MEASURES))
         len(ledger)  # the papers define the names of their constants

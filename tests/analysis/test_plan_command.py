@@ -58,6 +58,7 @@ BAD = {
     "constants that are no table": ("target = 1\nconstants = 3", "constants must be a table; got 3"),
     "one rate without a list": ("target = 1\nrates = 0.5", "rates must be a list; got 0.5"),
     "a text as target": ('target = "small"', "target must be a number above 0; got 'small'"),
+    "a target beyond floats": (f"target = 1{'0' * 400}", "target must be at most 1.798e+308"),
     "nan as target": ("target = nan", "target must be a number above 0"),
     "unknown constant": ("target = 1\n[constants]\nsigma = 1", "name of a constant must be"),
     "a rate that is no number": ('target = 1\nrates = ["half"]', "rates must be a number or array of numbers"),
