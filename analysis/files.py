@@ -15,9 +15,14 @@ from fltheory.errors import InputError
 def write_text(path: Path, text: str) -> None:
     """Write under a temporary name, then rename: a reader never sees half a file."""
     partial = new_file_beside(path)
-    partial.write_text(text, encoding="utf-8")
-    partial.chmod(0o644)
-    os.replace(partial, path)
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.chmod(0o644)
+        os.replace(partial, path)
+    except OSError as error:
+        raise InputError("output file", str(path), f"a path that can be written ({error.strerror})") from None
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def as_csv(rows: Sequence[Mapping[str, object]]) -> str:

@@ -14,15 +14,13 @@ import numpy as np
 from fltheory.errors import InputError
 from sims.data.arrays import map_arrays
 from sims.rounds import Simulation
+from sims.whole import whole
 
 
 def save(simulation: Simulation, path: str | os.PathLike[str]) -> None:
     """Write a checkpoint; whoever reads the file meanwhile sees the old one or the new one, never a part."""
-    target = Path(path)
-    unfinished = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-    with unfinished.open("wb") as file:
+    with whole(Path(path)) as unfinished, unfinished.open("wb") as file:
         np.savez(file, **simulation.state_dict(copy=False))  # type: ignore[arg-type]
-    os.replace(unfinished, target)
 
 
 def restore(simulation: Simulation, path: str | os.PathLike[str]) -> None:

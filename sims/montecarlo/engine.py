@@ -20,6 +20,7 @@ import numpy.typing as npt
 import fltheory
 from fltheory.errors import InputError, count, processes
 from fltheory.streams import stream
+from sims.whole import whole
 
 Result = dict[str, npt.NDArray[Any]]
 Task = Callable[[int, np.random.Generator], Mapping[str, npt.ArrayLike]]
@@ -94,14 +95,10 @@ def _compute(task: Task, purpose: str, seed: int, chunk: int) -> Result:
 
 
 def _save(folder: Path, chunk: int, result: Result) -> None:
-    # Renaming is atomic, and the process id keeps a worker that outlives a killed run out of the next one's way.
-    unfinished = folder / f"{chunk}.{os.getpid()}.tmp"
     try:
-        with unfinished.open("wb") as file:
+        with whole(_file(folder, chunk)) as unfinished, unfinished.open("wb") as file:
             np.savez(file, **result, sha256=_digest(folder, chunk, result))  # type: ignore[arg-type]
-        os.replace(unfinished, _file(folder, chunk))
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
         raise InputError("store", str(folder), f"a folder that can be written ({error.strerror})") from None
 
 

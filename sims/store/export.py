@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import polars as pl
 
 from fltheory.errors import InputError
 from sims.store.files import Run
+from sims.whole import whole
 
 
 def export(run: Run, path: str | os.PathLike[str]) -> None:
@@ -35,15 +35,11 @@ def export(run: Run, path: str | os.PathLike[str]) -> None:
             "columns": {column.name: _strict(column) for column in data.iter_columns()},
         }
         text = json.dumps(about, indent=1, allow_nan=False) + "\n"
-    unfinished = target.with_name(f"{target.name}.{os.getpid()}.tmp")
     try:
-        unfinished.write_text(text, encoding="utf-8")
-        os.replace(unfinished, target)
+        with whole(target) as unfinished:
+            unfinished.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError("path", str(path), f"a file that can be written ({error.strerror})") from None
-    finally:
-        with suppress(OSError):
-            unfinished.unlink()
 
 
 def _strict(column: pl.Series) -> list[Any]:

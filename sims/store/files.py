@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import io
 import json
 import logging
 import os
@@ -29,6 +30,7 @@ from polars.exceptions import PanicException
 import fltheory
 from fltheory.errors import InputError, one_of
 from sims.panics import panics_untold
+from sims.whole import whole
 
 log = logging.getLogger(__name__)
 
@@ -117,9 +119,10 @@ def save(
     before = _partial_data(folder)
     digest = content_hash(data) if data.width else None
     if digest is not None:  # also over a file of that name, which may be damaged
-        unfinished = folder / f"{digest}.{os.getpid()}.tmp"
-        data.write_parquet(unfinished)
-        os.replace(unfinished, folder / f"{digest}.parquet")
+        with whole(folder / f"{digest}.parquet") as unfinished:
+            content = io.BytesIO()
+            data.write_parquet(content)  # to a disk that is full polars raises what is no OSError
+            unfinished.write_bytes(content.getvalue())
     status = PARTIAL if partial else COMPLETE
     hashes = {name: value for name, value in (("models", models), ("start", start)) if value is not None}
     _write_manifest(folder, key, experiment, status, partial or remark, digest, data.height, hashes)
@@ -270,9 +273,8 @@ def _write_manifest(
         "sha256": digest,
         **hashes,
     }
-    unfinished = folder / f"{status}.{os.getpid()}.tmp"
-    unfinished.write_text(json.dumps(manifest, indent=1, sort_keys=True, allow_nan=False) + "\n", encoding="utf-8")
-    os.replace(unfinished, folder / f"{status}.json")
+    with whole(folder / f"{status}.json") as unfinished:
+        unfinished.write_text(json.dumps(manifest, indent=1, sort_keys=True, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def _read(folder: Path, kinds: tuple[str, ...] = (COMPLETE, PARTIAL), *, tell: bool = False) -> Run | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy.typing as npt
 
 from fltheory.errors import InputError, one_of
 from sims.store.files import Run
+from sims.whole import whole
 
 FILE = "models.npz"
 
@@ -24,10 +24,8 @@ def name_of(algorithm: int, replicate: int) -> str:
 
 def save_models(folder: Path, models: Mapping[str, npt.NDArray[Any]]) -> str:
     """Write the models (d,) of a run into its folder, before its manifest; the hash of what they are."""
-    unfinished = folder / f"{FILE}.{os.getpid()}.tmp"
-    with unfinished.open("wb") as file:
+    with whole(folder / FILE) as unfinished, unfinished.open("wb") as file:
         np.savez(file, **models)  # type: ignore[arg-type]
-    os.replace(unfinished, folder / FILE)
     return _hash(models)
 
 

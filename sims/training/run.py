@@ -34,6 +34,7 @@ from sims.refusals import is_out_of_memory, reason_of
 from sims.rounds import Simulation
 from sims.training.memory import require_memory, require_workers
 from sims.training.threads import one_thread
+from sims.whole import whole
 
 Result = dict[str, npt.NDArray[Any]]
 Progress = Callable[[str, int, dict[str, float]], None]  # (algorithm-replicate, rounds done, latest values)
@@ -235,10 +236,8 @@ def _latest(simulation: Simulation) -> dict[str, float]:
 
 
 def _save(file: Path, result: Result) -> None:
-    unfinished = file.with_name(f"{file.name}.{os.getpid()}.tmp")
-    with unfinished.open("wb") as stream_:
+    with whole(file) as unfinished, unfinished.open("wb") as stream_:
         np.savez(stream_, **result)  # type: ignore[arg-type]
-    os.replace(unfinished, file)
 
 
 def _load(file: Path) -> Result | None:

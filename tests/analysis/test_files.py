@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,22 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(files.os, "replace", dies)
     with pytest.raises(KeyboardInterrupt):
         files.write_text(target, "new")
+    assert target.read_text() == "old"
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_the_old_file_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "a.json"
+    files.write_text(target, "old")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(InputError, match=r"output file must be a path that can be written \(No space left on device\)"):
+        files.write_text(target, "new")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
     assert target.read_text() == "old"
 
 

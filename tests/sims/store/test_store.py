@@ -1,5 +1,6 @@
 """The store: whole or not at all, found again, compared and exported."""
 
+import errno
 import hashlib
 import json
 import multiprocessing
@@ -162,6 +163,24 @@ def write_often(store, partial):
 
 
 @pytest.mark.slow
+def test_a_full_disk_leaves_the_run_that_was_there(tmp_path, monkeypatch):
+    """Also where the data would fit and their manifest does not."""
+    before = stored.save(tmp_path, KEY, EXPERIMENT, frame(rows=2), partial="half")
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for write in ("write_bytes", "write_text"):
+        with monkeypatch.context() as patch:
+            patch.setattr(files.Path, write, full)
+            with pytest.raises(OSError, match="No space left"):
+                stored.save(tmp_path, KEY, EXPERIMENT, frame())
+        (run,) = stored.runs(tmp_path)
+        assert run == before
+        assert run.data().equals(frame(rows=2))
+        assert not list(tmp_path.rglob("*.tmp"))
+
+
 def test_two_processes_that_write_one_key_leave_a_whole_run(tmp_path):
     context = multiprocessing.get_context("spawn")
     writers = [context.Process(target=write_often, args=(tmp_path, partial)) for partial in (False, True, False)]
