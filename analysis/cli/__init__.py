@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from contextlib import suppress
@@ -12,6 +13,11 @@ import typer
 from analysis.cli import claims, data, experiments, falsify, figures, plan, report, results, trace, verify, weights
 from analysis.cli.sentences import in_our_form
 from analysis.cli.shared import BAD_INPUT, CLOSED_PIPE, INTERRUPTED, UNWRITABLE, UsageError
+
+# What a place does to files, and no mistake in the code can.
+NOT_OURS = {
+    errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENAMETOOLONG, errno.ENOSPC, errno.EPERM, errno.EROFS
+}  # fmt: skip
 
 app = typer.Typer(
     name="fltheory",
@@ -41,10 +47,14 @@ def main() -> None:
     except BrokenPipeError:
         _leave(CLOSED_PIPE)
     except OSError as error:
-        if _takes_a_line():
+        if not _takes_a_line():
+            _complain(f"standard output must be something that can be written ({error.strerror})")
+            _leave(UNWRITABLE)
+        if error.errno not in NOT_OURS:
             raise
-        _complain(f"standard output must be something that can be written ({error.strerror})")
-        _leave(UNWRITABLE)
+        about = "" if error.filename is None else f"; got {error.filename!r}"
+        _complain(f"files must be in a place where they can be read and written ({error.strerror}){about}")
+        code = BAD_INPUT
     except SystemExit as end:
         if end.code == 1 and type(sys.stdout).__name__ == "PacifyFlushWrapper":  # so typer takes a closed pipe
             _leave(CLOSED_PIPE)
@@ -57,7 +67,11 @@ def _run() -> int | None:
     try:
         return app(standalone_mode=False)  # type: ignore[no-any-return]
     except UsageError as error:
-        _complain(in_our_form(error.format_message(), sys.argv))  # type: ignore[attr-defined]
+        message = error.format_message()  # type: ignore[attr-defined]
+        if message.startswith("Usage: "):  # nothing was asked
+            print(message, file=sys.stderr)
+        else:
+            _complain(in_our_form(message, sys.argv))
     except typer.Abort:
         return INTERRUPTED
     except ValueError as error:

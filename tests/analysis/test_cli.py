@@ -113,6 +113,8 @@ BAD = {
     "witness that is none": (["replay", "LOG"], "JSON"),
     "graph of an unknown paper": (["graph", "fedua"], "did you mean fedau"),
     "a paper where a claim is asked": (["show", "fedau"], "not of a paper"),
+    "a log whose name is too long": (["weights", "a" * 300, "--cutoff", "5"], "(File name too long); got 'aaa"),
+    "a store whose name is too long": (["tables", "--store", "a" * 300], "(File name too long); got 'aaa"),
     "log that is not there": (["weights", "no.csv", "--cutoff", "5"], "no.csv"),
     "cutoff zero": (
         ["weights", "LOG", "--cutoff", "0"],
@@ -188,6 +190,13 @@ def test_an_error_that_is_not_of_the_output_is_not_taken_for_one() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "FileNotFoundError" in done.stderr
+
+
+@pytest.mark.parametrize("command", [[], ["results"]])
+def test_a_command_that_asks_nothing_gets_help(command: list[str]) -> None:
+    done = run(*command)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Usage: fltheory")
 
 
 @pytest.mark.parametrize("command", ["list", "show fedau.thm3", "show no-such-claim"])
