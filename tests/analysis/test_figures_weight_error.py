@@ -57,12 +57,14 @@ def test_bias_and_variance_over_cutoff() -> None:
         assert marks == {"best K": best_cutoff(p, 1000), "K of Corollary 4": corollary4_cutoff(p, 1000), "K = 50": 50}
         series = {
             what: {int(r["K"]): float(r["value"]) for r in here if r["what"] == what}
-            for what in ("squared bias", "variance")
+            for what in ("squared bias", "variance", "weight error")
         }
+        assert set(series["weight error"]) == set(series["squared bias"])
         for K in (2, 10, 100):
             near = min(series["variance"], key=lambda k: abs(k - K))
             total = series["squared bias"][near] + series["variance"][near]
             assert total == pytest.approx(exact_weight_law(p, near, 1000).error.mean(), rel=1e-12)
+            assert series["weight error"][near] == total
 
 
 @pytest.mark.parametrize(("p", "cutoff"), [(0.02, 2), (0.02, 3), (0.1, 2), (0.5, 2), (0.1, 50)])

@@ -87,7 +87,8 @@ def bias_and_variance_over_cutoff(given: Given) -> Picture:
                 variance[i] = np.mean(_variance(law, p)) if cutoff > 1 else np.nan  # K = 1: the weight is constant
             axes.plot(cutoffs, bias, color=ORANGE, label="squared bias")
             axes.plot(cutoffs, variance, color=BLUE, label="variance")
-            axes.plot(cutoffs, bias + np.nan_to_num(variance), color=BLACK, label="weight error")
+            error = bias + np.nan_to_num(variance)
+            axes.plot(cutoffs, error, color=BLACK, label="weight error")
             marks = {
                 "best $K$": (best_cutoff(p, rounds), {"color": GREEN, "lw": 4, "alpha": 0.4}),
                 "$K$ of Corollary 4": (corollary4_cutoff(p, rounds), {"color": BLACK, "lw": 1, "ls": "--"}),
@@ -98,7 +99,7 @@ def bias_and_variance_over_cutoff(given: Given) -> Picture:
                 rows.append({"p": p, "T": rounds, "K": cutoff, "what": label.replace("$", "")})
             axes.set(xscale="log", yscale="log", xlabel="cutoff $K$ (rounds)", title=f"$p = {p}$, $T = {rounds}$")
             axes.set_ylim(1e-6, 2)
-            for what, series in (("squared bias", bias), ("variance", variance)):
+            for what, series in (("squared bias", bias), ("variance", variance), ("weight error", error)):
                 rows += [
                     {"p": p, "T": rounds, "K": K, "what": what, "value": value}
                     for K, value in zip(cutoffs.tolist(), series.tolist(), strict=True)
