@@ -24,13 +24,18 @@ SHOWN = ("train_loss", "test_accuracy")
 figures: dict[str, Exhibit] = {}
 
 
-@enter(figures, "fig1", "Figure 1: amplified or not, and waiting for all, each with its best step size", *DATA)
+@enter(
+    figures,
+    "fig1",
+    "Figure 1: amplified or not, and waiting for all, with the best of the step sizes that were run",
+    *DATA,
+)
 def methods(given: Given) -> Picture:
-    """The best of the step sizes that were run, by training loss over the last rounds; waiting was run with one."""
+    """The best of the step sizes that were run, by training loss over the last rounds; the legend says of how many."""
     runs = present(given, DATA)
     best = {title: _best(run, given.scale) for title, run in runs.items()}
-    names = {label: METHODS[method] for chosen in best.values() for method, label in chosen.items()}
-    shown = {f"{title}, each with its best γ": (run, list(best[title].values())) for title, run in runs.items()}
+    names = {label: _named(runs[title], method) for title, own in best.items() for method, label in own.items()}
+    shown = {title: (run, list(best[title].values())) for title, run in runs.items()}
     return over_rounds(shown, SHOWN, names=names)
 
 
@@ -44,6 +49,12 @@ def intervals(given: Given) -> Picture:
     run = given.runs[INTERVAL]
     cycle = run.experiment["process"]["n_groups"] * run.experiment["process"]["rounds_each"]
     return over_rounds({f"Fashion-MNIST, a cycle of {cycle} rounds": (run, labels(run))}, SHOWN)
+
+
+def _named(run: Run, method: str) -> str:
+    """What the legend calls a method: with how many step sizes it was run."""
+    tried = sum(contestant["name"] == method for contestant in run.experiment["algorithm"])
+    return f"{METHODS[method]} ({f'best of {tried} γ' if tried > 1 else 'one γ'})"
 
 
 def _best(run: Run, scale: str) -> dict[str, str]:
