@@ -15,6 +15,7 @@ from sims.store import Run
 
 FloatArray = npt.NDArray[np.float64]
 PAPER_WINDOW = 200  # rounds, as FedAU averages; smaller scales record too rarely for it
+PERCENT = 100.0  # the unit of what is printed with one decimal, a loss with three
 LATE = 0.2  # share of the rounds that smaller scales average over
 
 
@@ -83,7 +84,7 @@ def number(run: Run, label: str, metric: str, scale: str, unit: float = 1, recor
     )
     with np.errstate(invalid="ignore"):  # infinities
         sd = float(values.std(ddof=1)) if len(values) > 1 else None
-    return Number(float(values.mean()), sd, len(values))
+    return Number(float(values.mean()), sd, len(values), decimals=1 if unit == PERCENT else 3)
 
 
 def when_first(run: Run, label: str, goal: tuple[str, float], metric: str, unit: float = 1) -> Number | str | None:

@@ -86,6 +86,15 @@ def test_the_spread_over_clients_stands_beside_the_published_one(tmp_path: Path)
     assert [float(r["measured"]) for r in own.values()] == pytest.approx([0.31, 31, 31])
 
 
+def test_a_loss_has_the_decimals_of_the_published_ones(tmp_path: Path) -> None:
+    """Table D.3.1 prints 0.017; accuracies in % have one decimal in both."""
+    file = fedau.SINGLE
+    made_up(file, "laptop", tmp_path, lambda k, seed, t: 0.224 + 0.032 * (seed - 1))
+    text = fedau.tables["tabD31"].make(Given("laptop", runs_of([file], "laptop", tmp_path))).to_text()
+    row = next(line for line in text.splitlines() if line.startswith("FedAU, K = inf"))
+    assert row.split() == "FedAU, K = inf 0.017 0.224 ± 0.032 9.9 22.4 ± 3.2 11.7 22.4 ± 3.2".split()
+
+
 def test_the_paper_averages_over_200_rounds(tmp_path: Path) -> None:
     made_up(CIFAR, "paper", tmp_path, lambda k, seed, t: 0.5 if t > 9800 else 0.1)
     given = Given("paper", runs_of([CIFAR], "paper", tmp_path))
