@@ -173,8 +173,8 @@ print(f"{3 * len(share)} published cells, three of them 1 by definition: all on 
 # %% [markdown]
 # In all cells the loss shrinks at least as fast as the floor with coins, so half of the rounds as snapshots do nearly
 # what all of them would; that is the paper's point, and theory with a floor agrees with it. Accuracy is not a squared
-# gradient, so this is a picture and no test. (Standard deviations over the paper's seeds are up to 1.8 points, as
-# large as some differences.)
+# gradient, so this is a picture and no test. (The printed standard deviations are over the last 5 tests
+# of a run, not over seeds. They are up to 1.8 points, as large as some differences.)
 
 # %%
 assert max(float(row["sd"]) for row in rows) == 1.8
