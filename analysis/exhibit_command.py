@@ -47,6 +47,8 @@ def figures(names: Iterable[str], formats: str, out: Path, setting: Setting) -> 
         picture: Picture = exhibit.make(given)
         if given.runs:
             _caption(picture, given)
+        if picture.lacks:
+            setting.tell(f"{name} lacks curves that were not run: {'; '.join(picture.lacks)}")
         file = stem(name, exhibit, setting.scale)
         with house_style():
             yield from (save(picture.figure, out / f"{file}.{kind}") for kind in kinds)
@@ -123,7 +125,10 @@ def _offer(command: str, files: list[str], setting: Setting) -> str:
 
 
 def _caption(picture: Picture, given: Given) -> None:
-    """Above a picture of runs: at what scale, and what they are; a small run is not to be taken for the paper's."""
+    """Above a picture of runs: at what scale, what they are, and what is not there.
+
+    A small run is not to be taken for the paper's.
+    """
     what = {
         "smoke": "Smoke scale: shows that it runs, and no result.",
         "laptop": "Laptop scale, smaller than the paper's: no reproduction of its numbers.",
@@ -131,4 +136,5 @@ def _caption(picture: Picture, given: Given) -> None:
     }[given.scale]
     width = int(LETTERS * picture.figure.get_figwidth() / WIDTH)
     lines = [what, *(f"{words}." for words in sentences(given.runs.values()))]
+    lines += [f"Not run: {'; '.join(picture.lacks)}."] if picture.lacks else []
     picture.figure.suptitle("\n".join(textwrap.fill(line, width) for line in lines), fontsize=6, color=GREY)

@@ -36,7 +36,8 @@ def methods(given: Given) -> Picture:
     best = {title: _best(run, given.scale) for title, run in runs.items()}
     names = {label: _named(runs[title], method) for title, own in best.items() for method, label in own.items()}
     shown = {title: (run, list(best[title].values())) for title, run in runs.items()}
-    return over_rounds(shown, SHOWN, names=names)
+    declared = {title: [_named(run, method) for method in METHODS] for title, run in runs.items()}
+    return over_rounds(shown, SHOWN, names=names, declared=declared)
 
 
 @enter(
@@ -52,9 +53,10 @@ def intervals(given: Given) -> Picture:
 
 
 def _named(run: Run, method: str) -> str:
-    """What the legend calls a method: with how many step sizes it was run."""
+    """What the legend calls a method: with how many step sizes it was run, if it was."""
     tried = sum(contestant["name"] == method for contestant in run.experiment["algorithm"])
-    return f"{METHODS[method]} ({f'best of {tried} γ' if tried > 1 else 'one γ'})"
+    sizes = {0: "", 1: " (one γ)"}.get(tried, f" (best of {tried} γ)")
+    return METHODS[method] + sizes
 
 
 def _best(run: Run, scale: str) -> dict[str, str]:

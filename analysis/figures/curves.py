@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,23 +35,32 @@ def over_rounds(
     smooth: float = 0,
     *,
     names: Mapping[str, str] | None = None,
+    declared: Mapping[str, Sequence[str]] | None = None,
 ) -> Picture:
     """A column for each run, a row for each of `METRICS`.
 
     runs     title -> run and the labels of the algorithms to show
     smooth   share of the rounds in the window of mean and standard deviation (`analysis.measured.curve`)
     names    label -> what the legend calls it
+    declared as `panels` has it
     """
     called = names or {}
     columns = {title: {called.get(one, one): (run, one) for one in shown} for title, (run, shown) in runs.items()}
-    return panels(columns, [(metric, ROUND) for metric in metrics], smooth)
+    return panels(columns, [(metric, ROUND) for metric in metrics], smooth, declared)
 
 
-def panels(columns: Mapping[str, Shown], rows: Sequence[tuple[str, str]], smooth: float = 0) -> Picture:
+def panels(
+    columns: Mapping[str, Shown],
+    rows: Sequence[tuple[str, str]],
+    smooth: float = 0,
+    declared: Mapping[str, Sequence[str]] | None = None,
+) -> Picture:
     """A column for each title, a row for each of `METRICS` against the round or one of `COSTS`.
 
     The steep beginning may lie outside the frame. Lines of the same name in different columns look the same; there
     can be as many names as there are `LINES`. What `smooth` is, `over_rounds` says.
+
+    declared   title -> names of the lines of the published figure, where they are more than those to show
     """
     legend = list(dict.fromkeys(name for shown in columns.values() for name in shown))
     style = dict(zip(legend, LINES, strict=False))
@@ -76,7 +85,28 @@ def panels(columns: Mapping[str, Shown], rows: Sequence[tuple[str, str]], smooth
         ordered = [name for name in legend if name in handles]
         named = _with_seeds(ordered, data)
         figure.legend([handles[n] for n in ordered], named, loc="outside lower center", ncols=4 if wide else 2)
-    return Picture(figure, data)
+    found: dict[str, set[str]] = {}
+    for row in data:
+        found.setdefault(row["data"], set()).add(row.get("line", row["algorithm"]))
+    return Picture(figure, data, lacking(declared or {title: list(shown) for title, shown in columns.items()}, found))
+
+
+def lacking(declared: Mapping[str, Iterable[str]], found: Mapping[str, Container[str]]) -> list[str]:
+    """What panels lack of the lines that they should have, in words; panels that lack the same are told together.
+
+    >>> lacking({"left": ["a", "b"], "right": ["a", "b"]}, {"left": ["a"]})
+    ['b (left)', 'a, b (right)']
+    >>> lacking({"left": ["a", "b"], "right": ["b"]}, {"left": ["a"]})
+    ['b']
+    """
+    panels: dict[tuple[str, ...], list[str]] = {}
+    for panel, names in declared.items():
+        if missing := tuple(name for name in names if name not in found.get(panel, ())):
+            panels.setdefault(missing, []).append(panel)
+    return [
+        ", ".join(names) + ("" if len(where) == len(declared) else f" ({'; '.join(where)})")
+        for names, where in panels.items()
+    ]
 
 
 def _grid(columns: int, rows: int, shared: bool, more: float) -> tuple[Figure, list[list[Axes]]]:

@@ -35,10 +35,14 @@ WIDTH, COLUMN = 7.0, 3.4  # inches, two columns and one in print
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure as it is drawn, and a row of data for every plotted point, by names of columns."""
+    """A figure as it is drawn, a row of data for every plotted point, by names of columns, and what it lacks.
+
+    lacks   curves that belong to it and were not run, in words (`analysis.figures.curves.lacking`)
+    """
 
     figure: Figure
     rows: Sequence[Mapping[str, object]]
+    lacks: Sequence[str] = ()
 
 
 STYLE: dict[Any, Any] = {

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from analysis.exhibits import Exhibit, Given, enter
+from analysis.figures.curves import lacking
 from analysis.figures.style import GREY, LINES, WIDTH, Picture, house_style, new_figure
 from analysis.measured import Number, in_seeds, number
 from analysis.tables.fast import LAWS, SETTINGS, SNAPSHOTS, by_setting, file_of, places, titled
@@ -64,7 +65,15 @@ def accuracy_over_q(given: Given) -> Picture:
             *grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3,
             title="probability q of a snapshot (bars: sd, published over the last 5 tests, measured over seeds)",
         )  # fmt: skip
-    return Picture(figure, rows)
+    declared = {f"{titled(*at)}, {LAWS[law]}": list(map(_q, ORDER)) for *at, law, _ in numbers}  # those measured
+    found: dict[str, set[str]] = {}
+    for *at, law, q in numbers:
+        found.setdefault(f"{titled(*at)}, {LAWS[law]}", set()).add(_q(q))
+    return Picture(figure, rows, lacking(declared, found))
+
+
+def _q(setting: str) -> str:
+    return TICKS.get(setting, f"q = {setting}")
 
 
 def _published() -> Iterator[tuple[tuple[str, ...], Number]]:
@@ -118,7 +127,9 @@ def adaptive(given: Given) -> Picture:
         grid[1, 0].set_ylabel("share of the rounds\nwith at most q")
         handles = {line.get_label(): line for axes in grid[0] for line in axes.lines}
         figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=2)
-    return Picture(figure, rows)
+    declared = {LAWS[law]: [f"lambda = {strength}" for strength in SHOWN] for law in runs}
+    found = {law: {f"lambda = {row['lambda']}" for row in rows if row["law"] == law} for law in declared}
+    return Picture(figure, rows, lacking(declared, found))
 
 
 def _probabilities(run: Run, label: str) -> pl.DataFrame:

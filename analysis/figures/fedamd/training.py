@@ -48,7 +48,7 @@ def _of(number: int, about: str, name: str, wanted: tuple[str, ...], rows: list[
     @enter(figures, f"fig{number}", f"Figure {number}: {about}", *sources)
     def draw(given: Given) -> Picture:
         columns = {participants(run, sources[file]): shown(run, wanted) for file, run in given.runs.items()}
-        return panels(columns, rows)
+        return panels(columns, rows, declared=dict.fromkeys(columns, wanted))
 
 
 _of(1, "test accuracy by the probability of an anchor, K = 10", "probabilities", PROBABILITIES, [ACCURACY])
@@ -104,8 +104,7 @@ EMNIST = {
 def emnist(given: Given) -> Picture:
     """Test accuracy over rounds and gradients, which the caption names; each half has a third panel, of which nothing
     is said."""
-    columns = {
-        f"EMNIST digits, {participants(run, 20)}: {EMNIST[file][0]}": shown(run, EMNIST[file][1], AS_IN_TABLE2)
-        for file, run in given.runs.items()
-    }
-    return panels(columns, [ACCURACY, ("test_accuracy", "gradient_samples")])
+    titles = {file: f"EMNIST digits, {participants(run, 20)}: {EMNIST[file][0]}" for file, run in given.runs.items()}
+    columns = {title: shown(given.runs[file], EMNIST[file][1], AS_IN_TABLE2) for file, title in titles.items()}
+    declared = {title: [AS_IN_TABLE2.get(one, one) for one in EMNIST[file][1]] for file, title in titles.items()}
+    return panels(columns, [ACCURACY, ("test_accuracy", "gradient_samples")], declared=declared)

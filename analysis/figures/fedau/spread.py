@@ -9,6 +9,7 @@ import polars as pl
 import polars.selectors as cs
 
 from analysis.exhibits import Exhibit, Given, enter
+from analysis.figures.curves import lacking
 from analysis.figures.style import LINES, WIDTH, Picture, house_style, new_figure
 from analysis.measured import in_seeds, labels
 
@@ -52,4 +53,4 @@ def spread_over_clients(given: Given) -> Picture:
             axes.set_xlabel(words)
         panels[0].set_ylabel(f"share of clients, n = {in_seeds(row['seeds'] for row in rows)}")
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    return Picture(figure, rows)
+    return Picture(figure, rows, lacking({"": labels(run)}, {"": {row["algorithm"] for row in rows}}))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from analysis.exhibits import Exhibit, Given, enter
-from analysis.figures.curves import METRICS, over_rounds, present
+from analysis.figures.curves import METRICS, lacking, over_rounds, present
 from analysis.figures.style import COLUMN, LINES, Picture, house_style, new_figure
 from analysis.measured import in_seeds, labels, number
 from sims.store import Run
@@ -87,7 +87,9 @@ def _over_cutoffs(given: Given, files: Mapping[str, str], metrics: list[str]) ->
         panels[-1].set_xlabel(f"cutoff $K$ (bars: one sd, n = {in_seeds(row['seeds'] for row in rows)})")
         panels[-1].set_xticks(range(len(cutoffs)), [r"$\infty$" if np.isinf(K) else f"{K:g}" for K in cutoffs])
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-    return Picture(figure, rows)
+    declared = {title: [f"K = {K:g}" for K in cutoffs] for title in runs}  # a floor has all that another one has
+    drawn = {title: {f"K = {row['K']:g}" for row in rows if row["floor"] == title} for title in runs}
+    return Picture(figure, rows, lacking(declared, drawn))
 
 
 def _cutoffs(run: Run) -> dict[float, str]:

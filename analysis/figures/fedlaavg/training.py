@@ -79,7 +79,8 @@ def _by_size(number: int, data: str, metric: str) -> None:
             title: {name: (run, "FedLaAvg") for name, run in present(given, panel).items()}
             for title, panel in SIZES[data].items()
         }
-        return panels({title: shown for title, shown in columns.items() if shown}, [(metric, ROUND)])
+        there = {title: shown for title, shown in columns.items() if shown}
+        return panels(there, [(metric, ROUND)], declared={title: list(SIZES[data][title].values()) for title in there})
 
 
 for _metric, _numbers in {"train_loss": (4, 5, 6, 7), "test_accuracy": (8, 9, 10, 11)}.items():
