@@ -9,7 +9,7 @@ import typer
 
 DONE, DIFFERS, BAD_INPUT, INTERRUPTED, CLOSED_PIPE = 0, 1, 2, 130, 141
 UNWRITABLE = 1  # standard output
-NOTHING_DRAWN = 1
+NOTHING_DRAWN = PARTLY_MADE = 1
 
 # Newer versions of typer carry click inside: ask typer for the base of its usage errors.
 UsageError: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
@@ -19,6 +19,8 @@ def _folder(text: str | Path) -> Path:
     """A folder that was named; "" is none, as of a variable that is not set, where a path would be the current one."""
     if not str(text).strip():
         raise UsageError(f"--store must be a folder; got {str(text)!r}")
+    if Path(text).exists() and not Path(text).is_dir():
+        raise UsageError(f"--store must be a folder, which this is not; got {str(text)!r}")
     return Path(text)
 
 

@@ -132,6 +132,7 @@ BAD = {
     "unknown data": (["data", "fetch", "phone-activty"], "phone-activity"),
     "the beginning of a name": (["data", "fetch", "phone"], "did you mean phone-activity?"),
     "unknown figure": (["figures", "fedau.weight"], "did you mean"),
+    "a store that is a file": (["figures", "--store", "LOG"], "--store must be a folder, which this is not; got"),
 }
 
 
