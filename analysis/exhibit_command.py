@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from analysis.exhibits import Exhibit, Given, chosen
+from analysis.exhibits import Exhibit, Given, chosen, given_of
 from analysis.figures.style import GREY, WIDTH, Picture, house_style, save
 from analysis.files import as_csv, make_folder, require_writable, write_text
 from analysis.measured import sentences
@@ -16,6 +16,7 @@ from analysis.missing_runs import in_words, run_file, seconds
 from analysis.stored_runs import runs_of
 from analysis.wording import counted
 from fltheory.errors import InputError, one_of
+from sims.montecarlo.simulate import is_sound
 from sims.store import Run
 
 Kind = Literal["figures", "tables"]
@@ -26,12 +27,22 @@ LETTERS = 148  # of a caption, in a line as wide as a page
 
 @dataclass(frozen=True)
 class Setting:
-    """The scale of the runs and the store they are in; whether to run what it lacks; who gets sentences on that."""
+    """What is asked for, and who is told what cannot be had.
+
+    scale    of the runs
+    store    where they are
+    run      whether to run what it lacks
+    tell     gets a sentence on whatever is missing
+    typed    other options of the command, for the one that is offered
+    broken   gets a sentence on each figure or table that cannot be made although it has runs
+    """
 
     scale: str
     store: Path
     run: bool
     tell: Callable[[str], None]
+    typed: str = ""
+    broken: list[str] = field(default_factory=list)
 
 
 def figures(names: Iterable[str], formats: str, out: Path, setting: Setting) -> Iterator[Path]:
@@ -43,10 +54,7 @@ def figures(names: Iterable[str], formats: str, out: Path, setting: Setting) -> 
     exhibits = chosen("figures", names)
     make_folder(out)
     require_writable(out / "figure")  # before the work
-    for name, exhibit, given in _given("figures", exhibits, setting):
-        picture: Picture = exhibit.make(given)
-        if given.runs:
-            _caption(picture, given)
+    for name, exhibit, picture in _made("figures", exhibits, setting, _captioned):
         if picture.lacks:
             setting.tell(f"{name} lacks curves that were not run: {'; '.join(picture.lacks)}")
         file = stem(name, exhibit, setting.scale)
@@ -66,23 +74,31 @@ def tables(names: Iterable[str], form: str, setting: Setting) -> Iterator[str]:
     """The text of each table."""
     if form not in FORMS:
         raise InputError("--format", form, one_of(form, FORMS))
-    for _, exhibit, given in _given("tables", chosen("tables", names), setting):
-        table = exhibit.make(given)
+    for _, _, table in _made("tables", chosen("tables", names), setting, lambda exhibit, given: exhibit.make(given)):
         yield {"text": table.to_text, "markdown": table.to_markdown, "csv": table.to_csv}[form]()
 
 
-def _given(kind: Kind, exhibits: Mapping[str, Exhibit], setting: Setting) -> Iterator[tuple[str, Exhibit, Given]]:
-    """Each exhibit that can be made, with what it is made of; a sentence on what the others lack.
+def _made(
+    kind: Kind, exhibits: Mapping[str, Exhibit], setting: Setting, make: Callable[[Exhibit, Given], Any]
+) -> Iterator[tuple[str, Exhibit, Any]]:
+    """Each exhibit that can be made, and what was made; a sentence on what the others lack, or on their damaged run.
 
     Raises InputError, after all others, if runs were asked for that cannot be made.
     """
     files = [file for exhibit in exhibits.values() for file in exhibit.experiments if Path(file).is_file()]
-    runs = runs_of(dict.fromkeys(files), setting.scale, setting.store)
-    failed = _run_missing(files, runs, setting) if setting.run else []
+    faults: dict[str, InputError] = {}
+    runs = runs_of(dict.fromkeys(files), setting.scale, setting.store, faults)
+    failed = _run_missing([file for file in files if file not in faults], runs, setting) if setting.run else []
     for name, exhibit in exhibits.items():
-        own = {file: runs[file] for file in exhibit.experiments if file in runs}
-        if own or not exhibit.experiments or kind == "tables":
-            yield name, exhibit, Given(setting.scale, own)
+        try:
+            given = given_of(exhibit, setting.scale, runs, faults)
+            made = make(exhibit, given) if given.runs or not exhibit.experiments or kind == "tables" else None
+        except InputError as error:
+            setting.broken.append(f"{name} is not made: {error}")
+            continue
+        if made is not None:
+            yield name, exhibit, made
+        own = given.runs
         lacking = [file for file in exhibit.experiments if file not in own]
         if lacking and not setting.run:
             without = "has cells that were not run" if kind == "tables" else "lacks runs" if own else "is not drawn"
@@ -95,7 +111,7 @@ def _run_missing(files: Iterable[str], runs: dict[str, Run], setting: Setting) -
     """Run what the store lacks, or has in part, and add it to the runs; the files that cannot be run."""
     failed = []
     for file in dict.fromkeys(files):
-        if file in runs and runs[file].status == "complete":
+        if file in runs and runs[file].status == "complete" and is_sound(runs[file]):
             continue
         try:
             setting.tell(f"{file} at {setting.scale} scale: about {in_words(seconds(file, setting.scale))}")
@@ -118,10 +134,17 @@ def _offer(command: str, files: list[str], setting: Setting) -> str:
             total += seconds(file, setting.scale)
         except InputError as error:
             refused.append(str(error))
-    type_this = f"type `fltheory {command} --scale {setting.scale} --run`"
+    type_this = f"type `fltheory {command} --scale {setting.scale}{setting.typed} --run`"
     takes = f", which takes about {in_words(total)} on one core" if total else ""
     rest = f", for {len(refused)} of them only after this: {refused[0]}" if total and refused else ""
     return missing + type_this + takes + rest if total else f"{missing}{type_this} after this: {refused[0]}"
+
+
+def _captioned(exhibit: Exhibit, given: Given) -> Picture:
+    picture: Picture = exhibit.make(given)
+    if given.runs:
+        _caption(picture, given)
+    return picture
 
 
 def _caption(picture: Picture, given: Given) -> None:

@@ -61,6 +61,14 @@ def enter(
     return entered
 
 
+def given_of(exhibit: Exhibit, scale: str, runs: Mapping[str, Run], faults: Mapping[str, InputError]) -> Given:
+    """What an exhibit is made of, by file of an experiment; raises the fault of one of its own."""
+    for file in exhibit.experiments:
+        if file in faults:
+            raise faults[file]
+    return Given(scale, {file: runs[file] for file in exhibit.experiments if file in runs})
+
+
 def chosen(kind: Literal["figures", "tables"], names: Iterable[str]) -> dict[str, Exhibit]:
     """Those of these names, a paper's name standing for all of its own; without names all there are.
 

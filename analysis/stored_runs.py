@@ -17,22 +17,32 @@ from sims.experiment import read_without_data
 from sims.store import Run
 
 
-def runs_of(files: Iterable[str], scale: str, store: Path) -> dict[str, Run]:
+def runs_of(
+    files: Iterable[str], scale: str, store: Path, faults: dict[str, InputError] | None = None
+) -> dict[str, Run]:
     """File of an experiment -> its run at this scale; files without one are left out.
 
     A complete run is taken before a partial one, and a partial one only if it has rows. Raises InputError for a file
     that is no experiment or does not have the scale, and where two complete runs are of one file.
+
+    faults   if it is given, it gets what would be raised, by the file that it is about
     """
     known = stored.runs(store) if store.is_dir() else []
     experiments = {run.key: run.experiment for run in known}
     found = {}
     for file in files:
-        wanted = _wanted(file, scale)
-        own = [run for run in known if run.rows and _without_data(run.experiment, experiments) == wanted]
-        complete = [run for run in own if run.status == "complete"]
-        if len(complete) > 1:
-            keys = " and ".join(run.key[:12] for run in complete)
-            raise InputError("store", str(store), f"one with a single run of {file} at {scale} scale, not {keys}")
+        try:
+            wanted = _wanted(file, scale)
+            own = [run for run in known if run.rows and _without_data(run.experiment, experiments) == wanted]
+            complete = [run for run in own if run.status == "complete"]
+            if len(complete) > 1:
+                keys = " and ".join(run.key[:12] for run in complete)
+                raise InputError("store", str(store), f"one with a single run of {file} at {scale} scale, not {keys}")
+        except InputError as error:
+            if faults is None:
+                raise
+            faults[file] = error
+            continue
         if own:
             found[file] = (complete or own)[0]
     return found

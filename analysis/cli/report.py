@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from analysis.cli.experiments import Scale
-from analysis.cli.figures import ScaleOption
+from analysis.cli.figures import ScaleOption, told_of
 from analysis.cli.shared import StoreOption
 
 commands = typer.Typer()
@@ -26,7 +26,10 @@ def report(
     """Write the report as a static site: claims with their evidence, papers, algorithms, figures and tables.
 
     It needs no network and no server: open its index.html. Needs the extra `docs`. No check is run again.
+    Exit code 1 if some tables could not be made, as a run is damaged; the report is there without them.
     """
     from analysis.report import write
 
-    print(write(out, scale.value, store, figures))
+    broken: list[str] = []
+    print(write(out, scale.value, store, figures, broken))
+    raise typer.Exit(told_of(broken))

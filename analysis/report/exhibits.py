@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.exhibit_command import stem
-from analysis.exhibits import Exhibit, Given, chosen
+from analysis.exhibits import Exhibit, chosen, given_of
 from analysis.report.html import Html, element, join, page, prose, section, table
 from analysis.stored_runs import runs_of
 from analysis.tables.layout import Table
@@ -27,6 +27,7 @@ class Shown:
     figures    name -> what it is
     files      name of a figure -> ending ("svg", "png", "csv") -> the file that is copied to the report's `figures`
     runs       the runs behind the tables
+    broken     name -> why a table could not be made
     """
 
     scale: str
@@ -34,11 +35,12 @@ class Shown:
     figures: Mapping[str, Exhibit]
     files: Mapping[str, Mapping[str, Path]]
     runs: list[Run]
+    broken: Mapping[str, str]
 
     @property
     def names(self) -> frozenset[str]:
         """Names of all figures and tables."""
-        return frozenset((*self.tables, *self.figures))
+        return frozenset((*self.tables, *self.broken, *self.figures))
 
 
 def find(scale: str, store: Path, folder: Path | None) -> Shown:
@@ -48,14 +50,21 @@ def find(scale: str, store: Path, folder: Path | None) -> Shown:
     """
     known = chosen("tables", [])
     wanted = dict.fromkeys(file for exhibit in known.values() for file in exhibit.experiments if Path(file).is_file())
-    runs = runs_of(wanted, scale, store)
-    tables = {
-        name: exhibit.make(Given(scale, {file: runs[file] for file in exhibit.experiments if file in runs}))
-        for name, exhibit in known.items()
-    }
+    faults: dict[str, InputError] = {}
+    runs = runs_of(wanted, scale, store, faults)
+    tables: dict[str, Table] = {}
+    used: dict[str, Run] = {}
+    broken: dict[str, str] = {}
+    for name, exhibit in known.items():
+        try:
+            given = given_of(exhibit, scale, runs, faults)
+            tables[name] = exhibit.make(given)
+            used.update(given.runs)
+        except InputError as error:
+            broken[name] = f"{name} is not made: {error}"
     figures = chosen("figures", [])
     files = _files(figures, scale, folder) if folder else {}
-    return Shown(scale, tables, figures, files, list(runs.values()))
+    return Shown(scale, tables, figures, files, list(used.values()), broken)
 
 
 def _files(figures: Mapping[str, Exhibit], scale: str, folder: Path) -> dict[str, dict[str, Path]]:
@@ -73,13 +82,14 @@ def _files(figures: Mapping[str, Exhibit], scale: str, folder: Path) -> dict[str
 
 def exhibits_page(shown: Shown) -> str:
     """Everything in the order of the papers, with a list of it first."""
-    papers = dict.fromkeys(name.partition(".")[0] for name in (*shown.figures, *shown.tables))
+    papers = dict.fromkeys(name.partition(".")[0] for name in (*shown.figures, *shown.tables, *shown.broken))
     parts = []
     for paper in papers:
         title = ledger.papers[paper].title if paper in ledger.papers else paper
         figures = [_figure(shown, name) for name in shown.figures if name.partition(".")[0] == paper]
         tables = [_table(name, made) for name, made in shown.tables.items() if name.partition(".")[0] == paper]
-        parts.append(section(title, *figures, *tables, id=paper))
+        broken = [_broken(name, why) for name, why in shown.broken.items() if name.partition(".")[0] == paper]
+        parts.append(section(title, *figures, *tables, *broken, id=paper))
     return page(
         "Figures and tables",
         element(
@@ -104,6 +114,10 @@ def _figure(shown: Shown, name: str) -> Html:
     links = [join(element("a", kind, href=path), " ") for kind, path in paths.items()]
     image = element("img", src=picture, alt=about, loading="lazy")
     return element("figure", element("h3", about), image, element("figcaption", *links), id=name)
+
+
+def _broken(name: str, why: str) -> Html:
+    return element("div", element("h3", name), element("p", prose(f"{why}.")), id=name)
 
 
 def _table(name: str, made: Table) -> Html:

@@ -25,12 +25,13 @@ from fltheory.ledger import ledger
 from sims.algorithms import algorithms
 
 
-def write(out: Path, scale: str, store: Path, figures: Path | None = None) -> Path:
+def write(out: Path, scale: str, store: Path, figures: Path | None = None, broken: list[str] | None = None) -> Path:
     """Write the report; where its first page is.
 
     scale     of the runs that tables and pictures show
     store     folder of the runs
     figures   folder of `fltheory figures`, whose pictures are copied
+    broken    if it is given, it gets a sentence on each table that cannot be made; the page of tables says so too
 
     A report that is there already is replaced, whole or not at all. Raises InputError for a folder that holds
     something else, or that cannot be written.
@@ -39,6 +40,8 @@ def write(out: Path, scale: str, store: Path, figures: Path | None = None) -> Pa
     _require_place(target, out)
     require_converter()
     shown = find(scale, store, figures)
+    if broken is not None:
+        broken.extend(shown.broken.values())
     make_folder(target.parent)
     try:
         partial = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))

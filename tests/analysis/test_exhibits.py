@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from analysis import exhibit_command, exhibits, missing_runs
+from analysis import cli, exhibit_command, exhibits, missing_runs
 from analysis.exhibit_command import Setting
 from analysis.exhibits import Exhibit, Given, chosen, enter
 from analysis.figures import amplified as amplified_figures
@@ -253,6 +253,50 @@ def test_a_figure_with_some_of_its_runs_is_drawn(
     (sentence,) = told
     assert sentence.startswith("fedau.fig1 lacks runs: ")
     assert sentence.endswith("--run` after this: data set must be fetched first (run: fltheory data fetch x); got 'x'")
+
+
+@pytest.mark.parametrize("fault", ["no data", "two runs"])
+def test_a_damaged_run_keeps_only_its_own_figures_and_tables_from_being_made(
+    fault: str, books: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its file is missing, or another run is of the same experiment; that is told once for each, after all others."""
+    monkeypatch.setattr(exhibit_command, "seconds", lambda file, scale: 1.0)
+    names = ["amplified.fig2", "fedamd.fig8", "fedau.figC61"]
+    interval, table2 = amplified_figures.INTERVAL, "experiments/fedamd/table2-20.toml"
+    for file in fedamd_figures.figures["fig8"].experiments:
+        made_up(file, "laptop", tmp_path / "store")
+    for file in (interval, table2):
+        run = made_up(file, "laptop", tmp_path / "store")
+        if fault == "no data":
+            (run.folder / f"{run.sha256}.parquet").unlink()
+        else:
+            other = {**run.experiment, "problem": {**run.experiment["problem"], "data_hash": "1" * 64}}
+            stored.save(tmp_path / "store", stored.files._hash(other), other, run.data())
+    setting = Setting("laptop", tmp_path / "store", False, [].append)
+    drawn = [path.name for path in exhibit_command.figures(names, "png", tmp_path / "out", setting)]
+    assert drawn == [f"{name}.{kind}" for name in ("fedau_figC61", "fedamd_fig8_laptop") for kind in ("png", "csv")]
+    (sentence,) = setting.broken
+    assert sentence.startswith("amplified.fig2 is not made: ")
+    assert ("is missing" if fault == "no data" else "a single run of") in sentence
+    setting = Setting("laptop", tmp_path / "store", False, [].append)
+    texts = list(exhibit_command.tables(["fedamd"], "text", setting))
+    assert [text.partition(":")[0] for text in texts] == [f"FedAMD, Table {n}" for n in (1, 3, 4)]
+    (sentence,) = setting.broken
+    assert sentence.startswith("fedamd.tab2 is not made: ")
+
+
+def test_the_command_that_is_offered_has_the_options_that_were_typed(
+    books: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(exhibit_command, "seconds", lambda file, scale: 600.0)
+    store, out = str(tmp_path / "my runs"), str(tmp_path / "out")
+    command = ["fltheory", "figures", "fedau.fig1", "--store", store, "--out", out]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 1
+    typed = f"type `fltheory figures fedau.fig1 --scale laptop --out {out} --store '{store}' --run`, which takes"
+    assert typed in capsys.readouterr().err
 
 
 def test_outside_a_checkout_what_needs_no_run_is_there(

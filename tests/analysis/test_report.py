@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -20,6 +21,7 @@ from analysis.report import write
 from analysis.report.algorithm import algorithm_page
 from analysis.report.claim import claim_page
 from analysis.report.claims import KINDS, claims_page, kinds_of_check
+from analysis.report.exhibits import exhibits_page
 from analysis.report.facts import AGAINST, Facts
 from analysis.report.html import PAGES, element
 from analysis.report.pseudocode import RECIPES
@@ -27,6 +29,7 @@ from fltheory.errors import InputError
 from fltheory.ledger import ledger
 from fltheory.verdicts import recorded
 from sims.algorithms import algorithms
+from tests.analysis.runs import made_up
 
 pytest.importorskip("latex2mathml", reason="needs the extra docs")
 
@@ -125,6 +128,21 @@ def test_figures_tables_and_their_claims(site: Path, pages: Pages) -> None:
     assert "figures/fedau_figC61.svg" in [img.get("src") for img in page.iter("img")]
     assert "not run" in text_of(page)
     assert "../exhibits.html#fedau.tab1" in links(pages["claims/fedau.tab1.html"])
+
+
+def test_a_damaged_run_leaves_the_report_without_its_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = made_up("experiments/fedamd/table2-20.toml", "laptop", tmp_path / "store")
+    (run.folder / f"{run.sha256}.parquet").unlink()
+    monkeypatch.setattr("analysis.report.site._pages", lambda _, shown, __: iter([("e.html", exhibits_page(shown))]))
+    monkeypatch.setattr("analysis.report.site.draw", lambda *_: None)
+    broken: list[str] = []
+    write(tmp_path / "site", "laptop", tmp_path / "store", broken=broken)
+    (sentence,) = broken
+    assert sentence.startswith("fedamd.tab2 is not made: run must be one whose data can be read")
+    page = unescape((tmp_path / "site" / "e.html").read_text())
+    assert sentence in page
+    assert 'id="fedamd.tab2"' in page
+    assert 'id="fedamd.tab1"' in page
 
 
 def test_provenance_without_a_place_of_this_machine(site: Path) -> None:
