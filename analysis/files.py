@@ -6,21 +6,30 @@ import csv
 import io
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from fltheory.errors import InputError
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write under a temporary name, then rename: a reader never sees half a file."""
+    """Write the whole file or none of it."""
+    with whole_file(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A temporary name to write under, which is then renamed to `path`: a reader never sees half a file."""
     partial = new_file_beside(path)
     try:
-        partial.write_text(text, encoding="utf-8")
+        yield partial
         partial.chmod(0o644)
         os.replace(partial, path)
     except OSError as error:
-        raise InputError("output file", str(path), f"a path that can be written ({error.strerror})") from None
+        reason = error.strerror or str(error).partition("\n")[0]  # polars gives its errors no number
+        raise InputError("output file", str(path), f"a path that can be written ({reason})") from None
     finally:
         partial.unlink(missing_ok=True)
 

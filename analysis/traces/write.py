@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-from polars.exceptions import PolarsError
 
-from analysis.files import new_file_beside
+from analysis.files import whole_file
 from analysis.traces.log import Ints, Log
 from fltheory.errors import InputError
 from fltheory.participation.runs import Runs
@@ -31,15 +29,8 @@ def write_log(log: Log, path: Path) -> None:
     and where no file can be written.
     """
     require_suffix(path)
-    partial = new_file_beside(path)
-    try:
+    with whole_file(path) as partial:
         WRITERS[path.suffix](as_intervals(log), partial)
-        partial.chmod(0o644)
-        os.replace(partial, path)
-    except (OSError, PolarsError) as error:
-        raise InputError("output file", str(path), f"one that can be written ({str(error).splitlines()[0]})") from None
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def require_suffix(path: Path) -> None:

@@ -226,6 +226,6 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: Any
         raise OSError(28, "No space left on device")
 
     monkeypatch.setitem(write_log.__globals__["WRITERS"], ".csv", full)
-    with pytest.raises(InputError, match=r"one that can be written .*No space left"):
+    with pytest.raises(InputError, match=r"a path that can be written .*No space left"):
         write_log(log, path)
     assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
