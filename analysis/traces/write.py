@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from polars.exceptions import ComputeError
 
 from analysis.files import whole_file
 from analysis.traces.log import Ints, Log
@@ -30,7 +31,10 @@ def write_log(log: Log, path: Path) -> None:
     """
     require_suffix(path)
     with whole_file(path) as partial:
-        WRITERS[path.suffix](as_intervals(log), partial)
+        try:
+            WRITERS[path.suffix](as_intervals(log), partial)
+        except ComputeError as error:  # so polars tells of a disk that is full while it writes Parquet
+            raise OSError(str(error)) from None
 
 
 def require_suffix(path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from polars.exceptions import ComputeError
 
 from analysis.cli import main
 from analysis.traces import Log, read_log, write_log
@@ -218,12 +219,13 @@ def test_bad_input_is_one_sentence_and_no_file(tmp_path: Path, name: str, capsys
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == before
 
 
-def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: Any) -> None:
+@pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), ComputeError("No space left on device\nx")])
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: Any, fault: Exception) -> None:
     log, path = random_log(0)[0], tmp_path / "log.csv"
     path.write_text("old")
 
     def full(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
+        raise fault
 
     monkeypatch.setitem(write_log.__globals__["WRITERS"], ".csv", full)
     with pytest.raises(InputError, match=r"a path that can be written .*No space left"):
