@@ -59,11 +59,12 @@ def _verdict(facts: Facts, claim: Claim) -> Html:
     said = [element("p", badge(verdict), " ", prose(why))]
     if claim.id in facts.outdated:
         said.append(element("p", element("strong", f"Out of date: {facts.outdated[claim.id]} since."), class_="note"))
-    if verdict in AGAINST and claim.origin == "paper":
+    if verdict in AGAINST:
+        whose = "is" if claim.origin == "paper" else "statement is ours; it is"
         said.append(
             element(
                 "p",
-                f"This is about one edition of the paper, the one that was read: {claim.edition}. It may be a "
+                f"This {whose} about one edition of the paper, the one that was read: {claim.edition}. It may be a "
                 "misreading, or mended elsewhere. ",
                 element("a", "How to contest it.", href=f"{ROOT}contest.html"),
                 class_="note",

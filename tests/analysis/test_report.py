@@ -96,7 +96,9 @@ def test_a_page_says_what_was_recorded(pages: Pages) -> None:
         expected += [evidence["summary"] for evidence in entry["evidence"]]
         expected += [name for evidence in entry["evidence"] for name in evidence.get("witness", {})]
         assert not [text for text in expected if " ".join(text.replace("`", "").split()) not in said], id_
-        assert ("How to contest it." in said) == (entry["verdict"] in AGAINST and claim.origin == "paper"), id_
+        against = entry["verdict"] in AGAINST
+        assert ("How to contest it." in said) is against, id_
+        assert (f"the one that was read: {claim.edition}." in said) is against, id_
 
 
 def test_every_formula_is_set(pages: Pages) -> None:
