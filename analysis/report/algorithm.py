@@ -1,4 +1,4 @@
-"""The pages of the algorithms: steps in our words, what they keep and send, which guarantees hold."""
+"""The pages of the algorithms: steps in our words, what they keep and send, what was found about its guarantees."""
 
 from __future__ import annotations
 
@@ -65,7 +65,13 @@ def algorithm_page(facts: Facts, name: str, algorithm: Algorithm) -> str:
             "Memory and communication",
             table(("For N clients", "Vectors as long as the model"), list(_costs(algorithm).items())),
         ),
-        section("Guarantees that hold", _list(facts, holding)),
+        section(
+            "Guarantees that nothing was found against",
+            element("p", "The verdict beside each says how it was checked, and so how far that goes.")
+            if holding
+            else "",
+            _list(facts, holding),
+        ),
         section("Guarantees that do not hold as stated", _list(facts, failing)),
         section("Guarantees not checked", _list(facts, open_)),
         section("Guarantees", "" if about else element("p", "The papers read here state none, so none is recorded.")),

@@ -122,6 +122,25 @@ def test_every_algorithm_is_told_in_our_words() -> None:
     assert set(RECIPES) == set(algorithms())
 
 
+def test_a_guarantee_stands_with_its_verdict_under_a_heading_that_it_bears_out(pages: Pages) -> None:
+    """What search supports is not said to hold."""
+    headings = {
+        "Guarantees that nothing was found against": {"proved", "exact", "supported"},
+        "Guarantees that do not hold as stated": set(AGAINST),
+        "Guarantees not checked": {"not checked"},
+    }
+    seen = set()
+    for name in RECIPES:
+        for part in pages[f"algorithms/{name}.html"].iter("section"):
+            for entry in part.iter("li") if part.find("h2").text in headings else ():  # type: ignore[union-attr]
+                id_ = text_of(entry).partition(":")[0]
+                verdict = next(node.text for node in entry.iter("span") if "verdict" in node.get("class", ""))
+                assert verdict == recorded()[id_]["verdict"]
+                assert verdict in headings[part.find("h2").text], id_  # type: ignore[index,union-attr]
+                seen.add(id_)
+    assert {"fedamd.thm46", "fast.thm1.special", "fast.thm1"} <= seen
+
+
 def test_figures_tables_and_their_claims(site: Path, pages: Pages) -> None:
     page = pages["exhibits.html"]
     ids = {node.get("id") for node in page.iter()}
