@@ -25,7 +25,8 @@ def report(
 ) -> None:
     """Write the report as a static site: claims with their evidence, papers, algorithms, figures and tables.
 
-    It needs no network and no server: open its index.html. Needs the extra `docs`. No check is run again.
+    It needs no network and no server: open its index.html. Needs the extra `docs`. No check is run again, and no figure
+    is drawn: `fltheory figures --format svg --out PICTURES`, then `fltheory report --figures PICTURES` shows them.
     Exit code 1 if some tables could not be made, as a run is damaged; the report is there without them.
     """
     from analysis.report import write

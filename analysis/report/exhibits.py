@@ -97,9 +97,25 @@ def exhibits_page(shown: Shown) -> str:
             f"Runs are shown at {shown.scale} scale. A smaller scale than the paper's is no reproduction of its "
             "numbers. A cell that was not run says so.",
         ),
+        _how_to_draw(shown),
         element("p", "Go to: ", join(*(join(element("a", paper, href=f"#{paper}"), " ") for paper in papers))),
         *parts,
         at=AT,
+    )
+
+
+def _how_to_draw(shown: Shown) -> Html:
+    """The two commands that bring pictures into the report, if some are not there."""
+    missing = [name for name in shown.figures if not shown.files.get(name)]
+    if not missing:
+        return Html()
+    return element(
+        "p",
+        f"{len(missing)} of {len(shown.figures)} pictures are not in this report. ",
+        element("code", f"fltheory figures --format svg --out pictures --scale {shown.scale}"),
+        " draws those that need no runs or have them; ",
+        element("code", f"fltheory report --scale {shown.scale} --figures pictures"),
+        " takes them along.",
     )
 
 
@@ -109,7 +125,7 @@ def _figure(shown: Shown, name: str) -> Html:
     paths = {kind: f"figures/{path.name}" for kind, path in files.items()}
     picture = next((paths[kind] for kind in SHOWN if kind in paths), None)
     if picture is None:
-        command = element("code", f"fltheory figures {name} --scale {shown.scale}")
+        command = element("code", f"fltheory figures {name} --format svg --out pictures --scale {shown.scale}")
         return element("div", element("h3", about), element("p", "Not in this report. Drawn by ", command), id=name)
     links = [join(element("a", kind, href=path), " ") for kind, path in paths.items()]
     image = element("img", src=picture, alt=about, loading="lazy")

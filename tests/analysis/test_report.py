@@ -146,6 +146,7 @@ def test_figures_tables_and_their_claims(site: Path, pages: Pages) -> None:
     ids = {node.get("id") for node in page.iter()}
     assert ids >= {*chosen("figures", []), *chosen("tables", [])}
     assert (site / "figures" / "fedau_figC61.csv").is_file()
+    assert "fltheory report --scale laptop --figures pictures" in text_of(page)
     assert "figures/fedau_figC61.svg" in [img.get("src") for img in page.iter("img")]
     assert "not run" in text_of(page)
     assert "../exhibits.html#fedau.tab1" in links(pages["claims/fedau.tab1.html"])
