@@ -46,8 +46,12 @@ def plain_ids(ids: pl.Series) -> pl.Series:
 def _require_plain(table: Table, column: str) -> None:
     """Refuse lists, durations, bytes and whatever else is neither number nor text."""
     dtype = table.frame[column].dtype
-    if not (dtype.is_numeric() or dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null, pl.Boolean)):
+    if not is_plain(dtype):
         raise InputError(f"column {column} of the log", str(dtype), "numbers or text")
+
+
+def is_plain(dtype: pl.DataType) -> bool:
+    return dtype.is_numeric() or dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null, pl.Boolean)
 
 
 def rounds(table: Table, column: str = "round") -> npt.NDArray[np.int64]:

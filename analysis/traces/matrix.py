@@ -21,10 +21,11 @@ def is_one(source: Source) -> bool:
     plain = {name.strip().lower() for name in clients}
     if source.kind == "JSON lines" or not clients or plain & {*MEANT, ""}:
         return False
-    if len(clients) < len(source.found):
-        return True
-    cells = _cells(source.first(FIRST_ROWS), clients)
-    return all(column.is_in([*columns.ON, *columns.OFF, *UNOBSERVED]).all() for column in cells)
+    first = source.first(FIRST_ROWS).select(clients)
+    if not all(map(columns.is_plain, first.dtypes)):
+        return False
+    words = [*columns.ON, *columns.OFF, *UNOBSERVED]
+    return len(clients) < len(source.found) or all(cells.is_in(words).all() for cells in _cells(first, clients))
 
 
 def read(source: Source, asked: Asked) -> Log:

@@ -9,7 +9,7 @@ from analysis.traces.forms import form_of
 from analysis.traces.log import Log
 from analysis.traces.names import Asked, known_clients
 from analysis.traces.table import open_log
-from fltheory.errors import count
+from fltheory.errors import InputError, count
 
 READERS = {"events": events.read, "intervals": intervals.read, "matrix": matrix.read}
 
@@ -54,7 +54,10 @@ def read_log(
     length = None if round_length is None else columns.microseconds("round_length", round_length)
     n_rounds = None if rounds is None else count("rounds", rounds)
     asked = Asked(None if clients is None else known_clients(clients), clients, n_rounds, length)
-    if fedscale.is_one(path):
-        return fedscale.read(path, asked)
-    source = open_log(path)
-    return READERS[form_of(source, by_time=length is not None)](source, asked)
+    try:
+        if fedscale.is_one(path):
+            return fedscale.read(path, asked)
+        source = open_log(path)
+        return READERS[form_of(source, by_time=length is not None)](source, asked)
+    except MemoryError:
+        raise InputError("the log", str(path), "one whose participations and observations fit in memory") from None

@@ -310,6 +310,21 @@ def test_a_bad_log_is_refused_in_one_sentence(tmp_path: Path, name: str) -> None
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("first", ["a", "round"])
+def test_lists_are_no_matrix(tmp_path: Path, first: str) -> None:
+    with pytest.raises(InputError, match=FORMS):
+        read_log(written(tmp_path, {first: [1, 0], "b": [[1], [2]]}, "parquet"))
+
+
+def test_a_log_too_large_for_memory_is_one_sentence(tmp_path: Path, monkeypatch: Any) -> None:
+    def full(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("analysis.traces.read.open_log", full)
+    with pytest.raises(InputError, match="the log must be one whose participations and observations fit in memory"):
+        read_log(file(tmp_path, "a\n1\n"))
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_damaged_files_never_give_a_traceback(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
