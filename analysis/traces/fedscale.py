@@ -63,9 +63,8 @@ def _repeated(start: Ints, stop: Ints, period: Ints, horizon: int) -> tuple[Ints
     """Which interval, start and stop of all repetitions within [0, horizon), without empty ones; microseconds."""
     copies = np.where(start < stop, -(-horizon // period), 0)
     if copies.sum() > MOST_EVENTS:
-        raise InputError(
-            "rounds", horizon, f"so few microseconds that intervals repeat at most {MOST_EVENTS:.0e} times"
-        )
+        allowed = f"at most {MOST_EVENTS:.0e} in the rounds asked for"
+        raise InputError("repetitions of the log's intervals", int(copies.sum()), allowed)
     which = np.repeat(np.arange(len(start)), copies)
     copy = np.arange(len(which)) - np.repeat(np.cumsum(copies) - copies, copies)
     begin, end = (times[which] + copy * period[which] for times in (start, stop))

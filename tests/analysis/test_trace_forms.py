@@ -292,7 +292,7 @@ for name, content, sentence in (
     ("inactive first", trace(active=[6]), "inactive of client 'a' of the log must be at least active, 6; got 5"),
     ("no period", trace(finish_time=0), "finish_time of client 'a' .* above 0.*got 0"),
     ("period true", trace(finish_time=True), "finish_time of client 'a' .*True"),
-    ("too often", trace(finish_time=1e-6, inactive=[1]), "repeat at most"),
+    ("too often", trace(finish_time=1e-6, inactive=[1]), r"repetitions of the log's intervals must be at most 1e\+09"),
 ):
     BAD[f"FedScale {name}"] = (content, {"round_length": 9, "rounds": 10**6}, sentence)
 BAD["FedScale too long"] = (
