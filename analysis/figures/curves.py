@@ -25,6 +25,7 @@ COSTS = {  # of training, summed since its beginning: axis, factor
 }
 FIRST = 0.05  # share of the rounds that need not be in the frame
 ABREAST = 3  # columns of one row beside each other
+LETTERS = 46  # of the names of a legend, in a line as wide as a column in print
 
 Shown = Mapping[str, tuple[Run, str]]  # what the legend calls a line -> run and label of the algorithm
 
@@ -65,12 +66,10 @@ def panels(
     legend = list(dict.fromkeys(name for shown in columns.values() for name in shown))
     style = dict(zip(legend, LINES, strict=False))
     data: list[dict[str, Any]] = []
-    wide = len(columns) > 1
     shared = len({against for _, against in rows}) == 1
     narrow = len(rows) == 1 and len(columns) >= ABREAST
     with house_style():
-        lines_of_legend = -(-len(legend) // (4 if wide else 2))
-        figure, grid = _grid(len(columns), len(rows), shared, 0.6 + 0.16 * lines_of_legend)
+        figure, grid = _grid(len(columns), len(rows), shared, 0.6)
         for column, (title, shown) in zip(grid, columns.items(), strict=True):
             for axes, (metric, against) in zip(column, rows, strict=True):
                 for name, (run, label) in shown.items():
@@ -84,7 +83,9 @@ def panels(
         handles = {str(line.get_label()): line for column in grid for axes in column for line in axes.lines}
         ordered = [name for name in legend if name in handles]
         named = _with_seeds(ordered, data)
-        figure.legend([handles[n] for n in ordered], named, loc="outside lower center", ncols=4 if wide else 2)
+        abreast = _abreast(named or legend, figure.get_figwidth())
+        figure.set_figheight(figure.get_figheight() + 0.16 * -(-len(legend) // abreast))
+        figure.legend([handles[n] for n in ordered], named, loc="outside lower center", ncols=abreast)
     found: dict[str, set[str]] = {}
     for row in data:
         found.setdefault(row["data"], set()).add(row.get("line", row["algorithm"]))
@@ -143,6 +144,12 @@ def _line(
         rows = [row | {against: spent} for row, spent in zip(rows, x.tolist(), strict=True)]
     band(axes, x, mean, mean - sd, mean + sd, style, name)
     return rows if name == label else [row | {"line": name} for row in rows]
+
+
+def _abreast(names: Sequence[str], width: float) -> int:
+    """How many names of a legend stand beside each other, in a figure of this width in inches."""
+    most = 2 if width <= COLUMN else 4
+    return max(1, min(most, int(LETTERS * width / COLUMN) // max(map(len, names))))
 
 
 def _with_seeds(names: list[str], data: Sequence[Mapping[str, Any]]) -> list[str]:

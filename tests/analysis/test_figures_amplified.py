@@ -29,6 +29,9 @@ def test_every_method_is_shown_with_its_best_step_size(tmp_path: Path) -> None:
         "amplified (best of 3 γ)", "wait, minibatch (one γ)", "not amplified (best of 5 γ)"
     ]  # fmt: skip
     assert len(picture.figure.axes) == 2
+    picture.figure.canvas.draw()
+    assert legend.get_window_extent().x0 >= 0
+    assert legend.get_window_extent().x1 <= picture.figure.bbox.x1
 
 
 def test_both_data_sets_stand_beside_each_other(tmp_path: Path) -> None:
