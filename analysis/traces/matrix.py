@@ -24,8 +24,10 @@ def is_one(source: Source) -> bool:
     first = source.first(FIRST_ROWS).select(clients)
     if not all(map(columns.is_plain, first.dtypes)):
         return False
+    if len(clients) < len(source.found):
+        return True
     words = [*columns.ON, *columns.OFF, *UNOBSERVED]
-    return len(clients) < len(source.found) or all(cells.is_in(words).all() for cells in _cells(first, clients))
+    return bool(_cells(first, clients).select(pl.all().is_in(words)).to_numpy().all())
 
 
 def read(source: Source, asked: Asked) -> Log:
