@@ -285,6 +285,22 @@ def test_a_damaged_run_keeps_only_its_own_figures_and_tables_from_being_made(
     assert sentence.startswith("fedamd.tab2 is not made: ")
 
 
+def test_what_is_made_in_part_is_printed_and_exits_with_1(
+    books: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = made_up(amplified_figures.INTERVAL, "laptop", tmp_path / "store")
+    (run.folder / f"{run.sha256}.parquet").unlink()
+    options = ["--store", str(tmp_path / "store"), "--out", str(tmp_path / "out")]
+    monkeypatch.setattr(sys, "argv", ["fltheory", "figures", "amplified.fig2", "fedau.figC61", *options])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 1
+    said = capsys.readouterr()
+    assert [Path(line).name for line in said.out.splitlines()] == ["fedau_figC61.png", "fedau_figC61.csv"]
+    (sentence,) = said.err.splitlines()
+    assert sentence.startswith("amplified.fig2 is not made: ")
+
+
 def test_the_command_that_is_offered_has_the_options_that_were_typed(
     books: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
