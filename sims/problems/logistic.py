@@ -18,6 +18,7 @@ from sims.problems.rational import Number
 
 LARGEST = 1e70
 STEEPEST = 1e300  # square of a feature over l2: its logarithm bounds margins m at the minimiser, and exp(-m) is a loss
+UNSURE = 1e-6  # part of the minimum by which it may be wrong where rounding stops Newton's method
 
 
 class Logistic(FiniteData):
@@ -97,7 +98,10 @@ class Logistic(FiniteData):
 
     @cached_property
     def minimiser(self) -> Array:
-        """By Newton's method, halving steps that do not shrink the gradient, until none does."""
+        """By Newton's method, halving steps that do not shrink the gradient, until none does.
+
+        Raises InputError where the gradient left does not certify the minimum to a millionth.
+        """
         x = np.zeros(self.dimension)
         gradient = full_gradient(self, x)
         step = 1.0
@@ -105,21 +109,28 @@ class Logistic(FiniteData):
             try:
                 direction = np.linalg.solve(self._hessians(x).mean(axis=0), gradient)
             except np.linalg.LinAlgError:
-                allowed = "so large beside squares of the features that Newton's method works in floats"
-                raise InputError("l2", self.l2, allowed) from None
+                raise self._flat() from None
             nearer = x - step * direction
             there = full_gradient(self, nearer)
             if np.abs(there).max() < np.abs(gradient).max():  # squares would underflow
                 x, gradient, step = nearer, there, 1.0
             else:
                 step /= 2
+        if not self._excess(gradient) <= UNSURE * self.objective(x):
+            raise self._flat()
         return x
 
     @property
     def minimum_error(self) -> float:
         """Certificate of the minimum: f(minimiser) - min f <= ||grad f(minimiser)||^2 / (2 l2)."""
-        gradient = full_gradient(self, self.minimiser)
+        return self._excess(full_gradient(self, self.minimiser))
+
+    def _excess(self, gradient: Array) -> float:
+        """What the objective can be above its minimum where it has this gradient (d,)."""
         return float(gradient / float(self.l2) @ gradient / 2)
+
+    def _flat(self) -> InputError:
+        return InputError("l2", self.l2, "so large beside squares of the features that Newton's method works in floats")
 
     def _hessians(self, x: Array) -> Array:
         """Hessians of all clients at one model (d,), (N, d, d)."""

@@ -18,7 +18,7 @@ from sims.arrays import Array, array_namespace, is_exact
 from sims.problems.analytic import Analytic
 from sims.problems.base import Constants
 from sims.problems.noise import Noise
-from sims.problems.rational import norm, total
+from sims.problems.rational import Number, norm, total
 from sims.problems.tables import Table, per_client, rational
 
 CANCELLED = 1e-8  # mean of curvatures, over the largest, below which floats leave too few digits of the minimum
@@ -84,12 +84,17 @@ class DiagonalQuadratic(Analytic):
             polyak_lojasiewicz=lojasiewicz,
             noise_std=self.noise.std,
             noise_smoothness=self.noise.smoothness,
-            heterogeneity=self.heterogeneity_along(minimiser) if shared else math.inf,
+            heterogeneity=self._distance_of_slopes() if shared else math.inf,
             gradient_bound=norm(mean_linear) if flat else math.inf,
             minimum=minimum,
             minimiser=minimiser if bounded else None,
             client_gradient_bound=max(norm(row) for row in linear) if (curvature == 0).all() else math.inf,
         )
+
+    def _distance_of_slopes(self) -> Number:
+        """Heterogeneity for one curvature, from distances to the first client: what all share must take no digits."""
+        away = self.curvature * (self.centre - self.centre[0]) - (self.slope - self.slope[0])
+        return max(norm(row) for row in away - _means(away))
 
 
 def _means(table: Array) -> Array:

@@ -63,6 +63,10 @@ def test_what_logistic_regression_cannot_compute_is_refused() -> None:
         Logistic([[[1e160]]], [[1]], 1)
     with pytest.raises(InputError, match=r"^l2 must be so large beside squares of the features"):
         _ = Logistic([[[1e4, 1e4]]], [[1]], 1e-12).constants
+    # nearly one direction only: rounding errors of the Hessian are larger than its curvature across
+    rows = np.array([[456, -1316], [-60, -773], [264, -472], [-340, 957]]) / 1e3 + 1e5
+    with pytest.raises(InputError, match=r"^l2 must be so large beside squares of the features"):
+        _ = Logistic([rows], [[1, -1, 1, -1]], 1e-11).constants
 
 
 def test_constants_travel_to_other_workers() -> None:
