@@ -78,9 +78,10 @@ def simulate(
             data = _joined(frames, experiment)
         except MemoryError:
             raise _too_much(experiment) from None
-        except FileNotFoundError:
+        except (FileNotFoundError, InputError) as error:
             # Another process that ran the same experiment has finished it and cleared its chunks away.
-            if run := stored.complete(store, experiment.key):
+            gone = isinstance(error, FileNotFoundError) or not chunks.exists()
+            if gone and (run := stored.complete(store, experiment.key)):
                 return run
             raise
         except (Stopped, KeyboardInterrupt) as error:

@@ -174,6 +174,11 @@ def train(
     except KeyboardInterrupt:
         stored.save(store, experiment.key, about, _data(experiment, finished)[0], partial="interrupted")
         raise
+    except FileNotFoundError:
+        # Another process that ran the same experiment has finished it and cleared its checkpoints away.
+        if not folder.exists() and (run := stored.complete(store, experiment.key)):
+            return run
+        raise
     spent = np.sum([result["seconds"] for _, result in finished], axis=0)
     log.info(
         "%.0f s since the last start: %.0f %% of it for evaluation, %.0f %% for estimates, the rest for training",

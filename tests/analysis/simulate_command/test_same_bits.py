@@ -1,6 +1,7 @@
 """The same bits however an experiment is run: workers, interruptions, kills, damaged files."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -127,7 +128,8 @@ def test_kill_9_and_resume_give_the_same_bits(file, tmp_path):
     assert quietly(file, store).sha256 == whole.sha256
 
 
-def test_a_process_that_comes_second_takes_the_run_that_is_there(file, tmp_path, monkeypatch):
+@pytest.mark.parametrize("when", ["it reads", "it writes"])
+def test_a_process_that_comes_second_takes_the_run_that_is_there(when, file, tmp_path, monkeypatch):
     """Its chunks are cleared away by the one that finished first."""
     store, original = tmp_path / "store", replicates.Replicates.__call__
     finished = quietly(file, tmp_path / "elsewhere")
@@ -135,8 +137,10 @@ def test_a_process_that_comes_second_takes_the_run_that_is_there(file, tmp_path,
     def overtaken(task, chunk, rng):
         result = original(task, chunk, rng)
         if chunk == 1:
-            stored.save(store, finished.key, finished.experiment, finished.data())
-            raise FileNotFoundError
+            run = stored.save(store, finished.key, finished.experiment, finished.data())
+            shutil.rmtree(run.folder / "chunks")
+            if when == "it reads":
+                raise FileNotFoundError
         return result
 
     monkeypatch.setattr(replicates.Replicates, "__call__", overtaken)

@@ -3,6 +3,7 @@
 import copy
 import itertools
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -114,6 +115,19 @@ def test_memory_that_ends_during_a_run_is_named_and_what_is_finished_is_kept(who
             train(parse(CONTENT), store=tmp_path)
     assert sorted(file.name for file in tmp_path.glob("*/runs/*")) == ["0-0.npz", "1-0.checkpoint.npz"]
     assert train(parse(CONTENT), store=tmp_path).sha256 == whole.sha256
+
+
+def test_a_process_that_comes_second_takes_the_run_that_is_there(whole, tmp_path):
+    """Its checkpoints are cleared away by the one that finished first."""
+    experiment, calls = parse(CONTENT), []
+
+    def overtaken(*_):
+        calls.append(1)
+        run = stored.save(tmp_path, experiment.key, whole.experiment, whole.data())
+        shutil.rmtree(run.folder / "runs")
+
+    assert train(experiment, store=tmp_path, progress=overtaken).sha256 == whole.sha256
+    assert len(calls) == 1
 
 
 def test_a_killed_run_goes_on_from_its_checkpoint(whole, tmp_path):
