@@ -73,7 +73,9 @@ def from_runs(names: tuple[str, ...], n_rounds: int, runs: Runs, on: Bools | Non
     here = union(runs if on is None else Runs(*(part[on] for part in runs)), n_rounds)
     if on is None:
         return Log(names, n_rounds, *_events(here), n_duplicates=_total(runs) - _total(here))
-    known, away = union(runs, n_rounds), union(Runs(*(part[~on] for part in runs)), n_rounds)
+    known = union(runs, n_rounds)
+    repeats = _total(runs) - _total(known)
+    away = _total(union(Runs(*(part[~on] for part in runs)), n_rounds)) if repeats else _total(known) - _total(here)
     rounds = np.zeros(len(names), dtype=np.int64)
     np.add.at(rounds, known.client, known.stop - known.start)
     whole = bool(np.isin(rounds, (0, n_rounds)).all())
@@ -83,8 +85,8 @@ def from_runs(names: tuple[str, ...], n_rounds: int, runs: Runs, on: Bools | Non
         *_events(here),
         None if whole else _events(known),
         rounds > 0 if whole else None,
-        n_duplicates=_total(runs) - _total(known),
-        n_contradictions=_total(here) + _total(away) - _total(known),
+        n_duplicates=repeats,
+        n_contradictions=_total(here) + away - _total(known),
     )
 
 
@@ -94,7 +96,7 @@ def union(runs: Runs, n_rounds: int) -> Runs:
     >>> union(Runs(np.array([1, 0, 0]), np.array([2, 3, 0]), np.array([4, 5, 3])), 9)
     Runs(client=array([0, 1]), start=array([0, 2]), stop=array([5, 4]))
     """
-    order = np.lexsort((runs.start, runs.client))
+    order = np.argsort(runs.client * (n_rounds + 1) + runs.start, kind="stable")  # at once, where they are in order
     client, start, stop = (part[order] for part in runs)
     before = client * (n_rounds + 1)  # what an earlier client reaches lies below
     reach = np.maximum.accumulate(before + stop)
