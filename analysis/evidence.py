@@ -29,7 +29,8 @@ class Evidence:
     cases       how many cases were decided
     largest     the largest left/right ratio found (a found value, never a supremum); None if no bound
     largest_at  name -> value of where that was, as far as it is known
-    hypothesis  what a conditional statement needs; of other evidence, which customary reading it uses
+    hypothesis  what a conditional statement needs
+    reading     which customary reading of an assumption the evidence uses, where that is not printed
     witness     name -> value of every quantity of a violation, conditions included
     """
 
@@ -42,6 +43,7 @@ class Evidence:
     hypothesis: str = ""
     witness: Mapping[str, Any] = field(default_factory=dict)
     largest_at: Mapping[str, Any] = field(default_factory=dict)
+    reading: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """A plain dictionary, empty fields left out, exact numbers as strings."""

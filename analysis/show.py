@@ -132,8 +132,8 @@ def _repair_lines(repaired: Claim, form: Form, latex: bool, told: Mapping[str, s
         return [*lines, "  verdict: none recorded"]
     lines.append(f"  verdict: {entry['verdict']} ({MEANING[entry['verdict']]})")
     for evidence in entry["evidence"]:
-        needs = f" {_hypothesis(evidence)}." if "hypothesis" in evidence else ""
-        said = f"{evidence['verdict']}, by {evidence['method']}: {evidence['summary']}{needs}"
+        said = f"{evidence['verdict']}, by {evidence['method']}: {evidence['summary']}"
+        said = " ".join([said, *(f"{line}." for line in _rests_on(evidence))])
         lines.append(fill(said, 100, **_INDENT))
     return lines
 
@@ -150,8 +150,7 @@ def _verdict_lines(claim: Claim, entry: dict[str, Any] | None) -> list[str]:
         lines.append(f"  {entry['reason']}")
     for evidence in entry["evidence"]:
         lines += ["", fill(f"{evidence['verdict']}, by {evidence['method']}: {evidence['summary']}", 100)]
-        if "hypothesis" in evidence:
-            lines.append(fill(_hypothesis(evidence), 100, **_INDENT))
+        lines += (fill(line, 100, **_INDENT) for line in _rests_on(evidence))
         if "domain" in evidence:
             cases = counted(evidence.get("cases", 0), "case")
             lines.append(fill(f"over: {evidence['domain'].removesuffix('.')} ({cases})", 100, **_INDENT))
@@ -165,10 +164,10 @@ def _verdict_lines(claim: Claim, entry: dict[str, Any] | None) -> list[str]:
     return lines
 
 
-def _hypothesis(evidence: Mapping[str, Any]) -> str:
-    """What a conditional finding needs; of other findings, how they read the assumptions."""
-    label = "needs" if evidence["verdict"] == "conditional" else "read with"
-    return f"{label}: {evidence['hypothesis'].removesuffix('.')}"
+def _rests_on(evidence: Mapping[str, Any]) -> list[str]:
+    """What a conditional finding needs, and how a finding reads the assumptions."""
+    labels = {"hypothesis": "needs", "reading": "read with"}
+    return [f"{label}: {evidence[key].removesuffix('.')}" for key, label in labels.items() if key in evidence]
 
 
 def _witness_lines(witness: Mapping[str, Any]) -> list[str]:

@@ -109,13 +109,24 @@ def _run_by_id(claim_id: str, depth: Depth) -> Result:
 
 
 def differences(results: Sequence[Result]) -> list[str]:
-    """One line for every verdict that is not the recorded one; claims that nobody recorded, such as those of another
+    """One line for every verdict that is not the recorded one, or, where it is, for every finding whose word is not:
+    a statement that is refuted may get wrong units besides. Claims that nobody recorded, such as those of another
     package, cannot differ."""
     known = recorded()
+    return [line for r in results if r.claim.id in known for line in _differences(r, known[r.claim.id])]
+
+
+def _differences(result: Result, entry: dict[str, Any]) -> list[str]:
+    """What differs from the recorded entry; a crash or another check leaves only the verdict to compare. Which of
+    `exact` and `supported` a finding below the verdict is may depend on the depth: deeper runs simulate more."""
+    if entry["verdict"] != result.verdict:
+        return [f"{result.claim.id}: recorded {entry['verdict']}, now {result.verdict}"]
+    if len(entry["evidence"]) != len(result.evidence):
+        return []
     return [
-        f"{r.claim.id}: recorded {known[r.claim.id]['verdict']}, now {r.verdict}"
-        for r in results
-        if r.claim.id in known and known[r.claim.id]["verdict"] != r.verdict
+        f"{result.claim.id}, by {now.method}: recorded {before['verdict']}, now {now.verdict}"
+        for before, now in zip(entry["evidence"], result.evidence, strict=True)
+        if before["verdict"] != now.verdict and {before["verdict"], now.verdict} != {"exact", "supported"}
     ]
 
 

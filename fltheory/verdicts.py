@@ -80,9 +80,10 @@ def _source_sha256(module: str) -> str:
 
 
 def decisive(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The evidence of a recorded entry that decides its verdict; one that names a hypothesis before others."""
+    """The evidence of a recorded entry that decides its verdict; one with a hypothesis or a reading before others."""
     found = [evidence for evidence in entry.get("evidence", []) if evidence["verdict"] == entry["verdict"]]
-    return next((evidence for evidence in found if evidence.get("hypothesis")), next(iter(found), None))
+    named = (evidence for evidence in found if evidence.get("hypothesis") or evidence.get("reading"))
+    return next(named, next(iter(found), None))
 
 
 def needs(entry: Mapping[str, Any]) -> str:
@@ -91,25 +92,24 @@ def needs(entry: Mapping[str, Any]) -> str:
     >>> needs({"verdict": "conditional", "evidence": [{"verdict": "conditional", "hypothesis": "K >= 1."}]})
     'K >= 1'
     """
-    return _named(entry, ("conditional",))
+    return _named("hypothesis", entry, ("conditional",))
 
 
 def reading(entry: Mapping[str, Any]) -> str:
-    """The customary reading of its assumptions that the evidence for a statement uses; empty for verdicts below
-    `supported`.
+    """The customary reading of its assumptions that the evidence for a statement uses, or that for what a conditional
+    one says with its hypothesis; empty for other verdicts.
 
-    >>> reading({"verdict": "proved", "evidence": [{"verdict": "proved", "hypothesis": "noise independent"}]})
+    >>> reading({"verdict": "proved", "evidence": [{"verdict": "proved", "reading": "noise independent"}]})
     'noise independent'
     """
-    return _named(entry, VERDICTS[VERDICTS.index("supported") :])
+    return _named("reading", entry, ("conditional", *VERDICTS[VERDICTS.index("supported") :]))
 
 
-def _named(entry: Mapping[str, Any], verdicts: Sequence[Verdict]) -> str:
-    """What evidence of these verdicts names, for an entry whose own verdict is one of them."""
+def _named(what: str, entry: Mapping[str, Any], verdicts: Sequence[Verdict]) -> str:
+    """What evidence of these verdicts names there, for an entry whose own verdict is one of them."""
     if entry["verdict"] not in verdicts:
         return ""
-    named = [evidence.get("hypothesis", "").rstrip(". ") for evidence in entry["evidence"]
-             if evidence["verdict"] in verdicts]  # fmt: skip
+    named = [evidence.get(what, "").rstrip(". ") for evidence in entry["evidence"] if evidence["verdict"] in verdicts]
     return "; ".join(dict.fromkeys(filter(None, named)))
 
 
@@ -141,7 +141,8 @@ _ENTRY_MORE = {
 }  # fmt: skip
 _EVIDENCE = {"verdict": _TEXT, "method": _TEXT, "summary": _TEXT}
 _EVIDENCE_MORE = {
-    "domain": _TEXT, "hypothesis": _TEXT, "cases": _WHOLE, "largest": _NUMBER, "largest_at": _TABLE, "witness": _TABLE,
+    "domain": _TEXT, "hypothesis": _TEXT, "reading": _TEXT, "cases": _WHOLE, "largest": _NUMBER, "largest_at": _TABLE,
+    "witness": _TABLE,
 }  # fmt: skip
 _VALUE = (str, int, float, bool)
 _INSIDE = {

@@ -104,19 +104,19 @@ def _not_negative(expression: Any) -> bool:
     return bool(expression == 0 or sympy.simplify(expression).is_nonnegative)
 
 
+READ = ("proved", "exact", "supported", "conditional")  # words of evidence that may use a reading
 INDEPENDENT_NOISE = "noise independent over clients (customary; not printed)"
 
 
-def reading(hypothesis: str) -> Callable[[Judge], Judge]:
-    """For a check whose evidence uses a customary reading of an assumption that is not printed: it keeps its word,
-    and says what it uses."""
+def reading(used: str) -> Callable[[Judge], Judge]:
+    """For a check whose evidence uses a customary reading of an assumption that is not printed: it keeps its word, and
+    says what it uses. What speaks against a statement uses no reading."""
 
     def enter(judge: Judge) -> Judge:
         @wraps(judge)
         def judged(claim: Claim, depth: Any) -> Evidence:
             found = judge(claim, depth)
-            good = found.verdict in ("proved", "exact", "supported")
-            return replace(found, hypothesis=found.hypothesis or hypothesis) if good else found
+            return replace(found, reading=used) if found.verdict in READ else found
 
         return judged
 

@@ -58,8 +58,11 @@ def show(
     Says so if the claim, or a source file of its checks, has changed since its verdict was recorded.
     """
     from analysis.show import claim_as_json, claim_as_text
+    from fltheory.errors import InputError
     from fltheory.ledger import ledger
 
+    if latex and as_json:
+        raise InputError("--latex", True, "left out where --json is given (its key `latex` has the formulas)")
     claim = ledger[claim_id]
     print(json.dumps(claim_as_json(claim), indent=1, ensure_ascii=False) if as_json else claim_as_text(claim, latex))
 

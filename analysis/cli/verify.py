@@ -42,7 +42,7 @@ def verify(
 ) -> None:
     """Check claims against their recorded verdicts.
 
-    Exit code 1 if a check crashed or a verdict is not the recorded one.
+    Exit code 1 if a check crashed, or the verdict of a claim or of one of its findings is not the recorded one.
     A deep run that was interrupted goes on where it was.
     """
     from analysis import verify as v

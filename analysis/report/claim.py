@@ -102,8 +102,9 @@ def _letters(claim: Claim) -> Html:
 def _evidence(evidence: Mapping[str, Any]) -> Html:
     """One piece of evidence, with its witness."""
     pairs: list[tuple[str, str]] = []
-    if "hypothesis" in evidence:
-        pairs.append(("Needs" if evidence["verdict"] == "conditional" else "Read with", prose(evidence["hypothesis"])))
+    for key, label in (("hypothesis", "Needs"), ("reading", "Read with")):
+        if key in evidence:
+            pairs.append((label, prose(evidence[key])))
     if "domain" in evidence:
         over = f"{evidence['domain'].removesuffix('.')} ({counted(evidence.get('cases', 0), 'case')})"
         pairs.append(("Over", prose(over)))

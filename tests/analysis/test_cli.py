@@ -35,8 +35,10 @@ def test_list_reads_the_recorded_verdicts() -> None:
     assert done.returncode == 0
     assert "fedau.lemB61" in done.stdout
     assert "fedau.thm3 " not in done.stdout
-    (line,) = (line for line in run("list", "--paper", "amplified").stdout.splitlines() if "amplified.thm31 " in line)
-    assert line.endswith("(read with: noise independent over clients (customary; not printed))")
+    for id_, needs in (("amplified.thm31", ""), ("fedlaavg.eq24", " (needs: every client has taken part (t > I), and")):
+        (line,) = (line for line in run("list", "--paper", id_.split(".")[0]).stdout.splitlines() if f"{id_} " in line)
+        assert needs in line
+        assert line.endswith(" (read with: noise independent over clients (customary; not printed))")
     entries = json.loads(run("list", "--json").stdout)
     assert entries["fedau.thm3"]["verdict"] == "exact"
 
@@ -46,6 +48,8 @@ def test_show_as_text_latex_and_json() -> None:
     for part in ("verdict: conditional", "needs: t >= K", "use instead fedau.law.mean: ", "rerun: fltheory verify"):
         assert part in text
     assert "read with: noise independent over clients" in " ".join(run("show", "amplified.thm31").stdout.split())
+    both = " ".join(run("show", "fedlaavg.thm3").stdout.split())
+    assert "needs: the availability sets do not depend on the sampled data read with: noise independent over" in both
     assert r"\frac" in run("show", "fedau.thm3", "--latex").stdout
     shown = json.loads(run("show", "fedau.thm3", "--json").stdout)
     assert shown["recorded"]["verdict"] == "exact"
@@ -112,6 +116,7 @@ BAD = {
     "witness that is not there": (["replay", "no.json"], "can be read"),
     "witness that is none": (["replay", "LOG"], "JSON"),
     "graph of an unknown paper": (["graph", "fedua"], "did you mean fedau"),
+    "LaTeX as JSON": (["show", "fedau.thm3", "--json", "--latex"], "--latex must be left out where --json is given"),
     "a paper where a claim is asked": (["show", "fedau"], "not of a paper"),
     "a log whose name is too long": (["weights", "a" * 300, "--cutoff", "5"], "(File name too long); got 'aaa"),
     "a store whose name is too long": (["tables", "--store", "a" * 300], "(File name too long); got 'aaa"),

@@ -187,6 +187,8 @@ def test_a_customary_reading_is_no_need() -> None:
     for id_, said, unsaid in (("amplified.thm31", "Read with", "Needs"), ("fedau.eqB68a", "Needs", "Read with")):
         page = claim_page(Facts(recorded(), {}, frozenset(), {id_: []}), ledger[id_])
         assert (f">{said}<" in page, f">{unsaid}<" in page) == (True, False), id_
+    both = claim_page(Facts(recorded(), {}, frozenset(), {"fedlaavg.thm3": []}), ledger["fedlaavg.thm3"])
+    assert -1 < both.index(">Needs<") < both.index(">Read with<")
 
 
 def test_what_is_not_recorded_or_out_of_date_says_so() -> None:

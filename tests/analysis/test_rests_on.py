@@ -70,7 +70,21 @@ def test_a_reading_keeps_its_word_and_is_said() -> None:
         return Evidence("proved", "m", "s")
 
     found = check(CLAIM, "quick")  # type: ignore[arg-type]
-    assert (found.verdict, found.hypothesis) == ("proved", "noise independent over clients")
+    assert (found.verdict, found.hypothesis, found.reading) == ("proved", "", "noise independent over clients")
+
+
+def test_what_needs_a_hypothesis_says_its_reading_besides() -> None:
+    @reading("noise independent over clients")
+    def check(claim: object, depth: object) -> Evidence:
+        return Evidence("conditional" if depth == "quick" else "refuted", "m", "s", hypothesis="coins")
+
+    found = check(CLAIM, "quick")  # type: ignore[arg-type]
+    assert (found.verdict, found.hypothesis, found.reading) == (
+        "conditional",
+        "coins",
+        "noise independent over clients",
+    )
+    assert check(CLAIM, "deep").reading == ""  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +97,7 @@ def test_the_bounds_with_rho_rest_on_independent_noise(claim_id: str) -> None:
 def test_a_bound_with_rho_says_that_it_uses_independent_noise() -> None:
     (check,) = [check for check in all_checks()["amplified.cor43"] if check.name == "regularised_rate"]
     found = check.function(ledger["amplified.cor43"], "quick")
-    assert (found.verdict, found.hypothesis) == ("proved", INDEPENDENT_NOISE)
+    assert (found.verdict, found.reading) == ("proved", INDEPENDENT_NOISE)
 
 
 def test_summands_are_dropped_one_by_one() -> None:

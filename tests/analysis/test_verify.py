@@ -107,6 +107,16 @@ def test_a_verdict_that_differs_is_named() -> None:
     assert v.differences([result]) == ["fedau.facts: recorded exact, now refuted"]
 
 
+def test_a_finding_that_differs_below_the_verdict_is_named() -> None:
+    (result,) = v.run(v.select(["fedamd.eq55"]), "quick")
+    assert (result.verdict, v.differences([result])) == ("refuted", [])
+    (units,) = (check for check in all_checks()["fedamd.eq55"] if check.name == "homogeneous")
+    falsified = units.mutants[0].apply(result.claim)
+    result.evidence[-1] = units.function(falsified, "quick")
+    assert v.differences([result]) == ["fedamd.eq55, by units: recorded proved, now inconsistent"]
+    assert result.verdict == "refuted"
+
+
 def test_evidence_is_stale_when_a_helper_of_its_check_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     check, *_ = all_checks()["fedau.thm3"]
     before, read = check.digest(), inspect.getsource

@@ -80,6 +80,7 @@ def test_what_was_recorded_is_read_and_nothing_is_nothing(write: Any) -> None:
                 ("verdict", ["exact"]),
                 ("method", 1),
                 ("hypothesis", 1),
+                ("reading", 1),
                 ("domain", None),
                 ("cases", True),
                 ("cases", 1.5),
@@ -103,7 +104,14 @@ def test_a_damaged_file_is_one_sentence(write: Any, text: str) -> None:
 
 
 def test_everything_a_record_may_hold_is_read(write: Any) -> None:
-    more = {"domain": "p", "hypothesis": "h", "cases": 3, "largest": 1, "largest_at": {"p": 0.1, "K": 2}}
+    more = {
+        "domain": "p",
+        "hypothesis": "h",
+        "reading": "r",
+        "cases": 3,
+        "largest": 1,
+        "largest_at": {"p": 0.1, "K": 2},
+    }
     full = EVIDENCE | more | {"witness": {"x": "1/3", "holds": True, "left": 2, "right": float("inf")}}
     entry = ENTRY | {"evidence": [full], "kind": "lemma", "origin": "paper", "reason": "r", "repaired_by": "a.c"}
     entry |= {"check_modules": ["a.b"], "modules_sha256": "0"}
@@ -142,12 +150,16 @@ def test_a_conditional_verdict_says_what_it_needs() -> None:
 
 
 def test_a_verdict_under_a_customary_reading_says_so() -> None:
-    proof = {"verdict": "proved", "summary": "By induction.", "hypothesis": "noise independent over clients"}
+    proof = {"verdict": "proved", "summary": "By induction.", "reading": "noise independent over clients"}
     entry = {"verdict": "exact", "evidence": [{"verdict": "exact", "summary": "On a grid."}, proof]}
     assert because(entry) == "On a grid. Read with: noise independent over clients."
     assert (reading(entry), needs(entry)) == ("noise independent over clients", "")
     wrong = {"verdict": "inconsistent", "evidence": [{"verdict": "inconsistent", "summary": "A slip."}, proof]}
     assert because(wrong) == "A slip."
+    coins = proof | {"verdict": "conditional", "summary": "True for coins.", "hypothesis": "coins"}
+    assert because({"verdict": "conditional", "evidence": [coins]}) == (
+        "True for coins. Needs: coins. Read with: noise independent over clients."
+    )
 
 
 def test_every_reading_is_said_to_be_customary_and_stands_at_an_assumption() -> None:

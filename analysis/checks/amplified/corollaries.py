@@ -275,6 +275,7 @@ def _long_enough(claim: Claim) -> Iterator[Fact]:
         times("amplification", 2),
     ],
 )  # fmt: skip
+@reading(INDEPENDENT_NOISE)
 def interval_is_a_number_of_rounds(claim: Claim, depth: Depth) -> Evidence:
     """True at a P that is a number; the printed P need not be whole, and can be below 1."""
     found = chain(_long_enough(claim), "")
@@ -299,7 +300,7 @@ def interval_is_a_number_of_rounds(claim: Claim, depth: Depth) -> Evidence:
         "P has to be rounded and be at least 1, with v > 0; the conditions on T and I are exactly P <= T/2 and that "
         "of Corollary 3.3, and the expectation of (7) enters averaged over the intervals.",
         found.domain, found.cases,
-        hypothesis=f"P rounded to a whole number that is at least 1, v > 0; fixed units; {INDEPENDENT_NOISE}",
+        hypothesis="P rounded to a whole number that is at least 1, v > 0; fixed units",
         witness=given | {"S": size, "P": float(f"{chosen:.4g}")} | held,
     )  # fmt: skip
 

@@ -133,23 +133,23 @@ def absolute_autocovariances(claim: Claim, depth: Depth) -> Evidence:
         times("level", 100),
         put("level", N**2, N),
         put("level", 1 / P, P),
-        put("level", N**2, 4),
+        *(put("level", N**2, other) for other in (4, 2 * N, 2**N, N + 2, N**2 + N - 2, N**2 + (N - 2) * (N - 4))),
     ],
 )
-def token_of_two_clients(claim: Claim, depth: Depth) -> Evidence:
-    """Half of the clients have a x, half -a x; one client a round, of the same half as before with probability s.
+def halves_in_turn(claim: Claim, depth: Depth) -> Evidence:
+    """Half of the clients have a x, half -a x; a half a round with weights 2/N, the same as before with probability s.
 
-    Exact expectation against the level. The half's indicator has autocovariances m^k/4 with m = 2s - 1, so that its
-    vhat^2 is (1 + m)/(4 (1 - m)); the choice within the half, fresh in every round, adds 1/N - 2/N^2. With two clients
-    the level is the leading term, and the o(1) is written out.
+    Exact expectation against the level, from both sides: all weights of a half move together, so that the level is the
+    leading term for every N. The half's indicator has autocovariances m^k/4 with m = 2s - 1, so that vhat^2 is
+    (4/N^2) (1 + m)/(4 (1 - m)), and the o(1) is written out.
     """
     printed, asymptotic = Tally(), Tally()
     ratios = []
     slopes = itertools.product((F(1, 10), F(1, 2), F(9, 10)), (F(1), F(1, 2)))
-    lengths = [*((2, length) for length in (1, 10, 100, 1000)), (4, 100), (4, 1000)]
-    for (s, slope), (clients, length) in itertools.product(slopes, lengths):
+    for (s, slope), clients, length in itertools.product(slopes, (2, 4, 6), (1, 10, 100, 1000)):
         m = 2 * s - 1
-        long_run = F(4, clients**2) * (1 + m) / (1 - m) / 4 + F(1, clients) - F(2, clients**2)
+        half = (1 + m) / (1 - m) / 4
+        long_run = 4 * half / clients**2
         left = 4 * slope**2 * mean_square_of_average([m**k / 4 for k in range(length)])
         constants = {"n_clients": clients, "heterogeneity": slope, "interval": length, "long_run_variance": long_run}
         level = exact_value(claim.formulas["level"], constants)
@@ -158,9 +158,8 @@ def token_of_two_clients(claim: Claim, depth: Depth) -> Evidence:
         met = slopes_met((slope, -slope) * (clients // 2), constants)
         where = {"stay": s, "slope": slope, "N": clients, "P": length, **assumed(claim, met)}
         printed.at_most(left, level, **where)
-        asymptotic.at_most(left, level * (1 + 2 * lags / 4 / long_run), **where)
-        if clients == 2:
-            asymptotic.at_most(level * (1 - 2 * lags / 4 / long_run), left, **where)
+        asymptotic.at_most(left, level * (1 + lags / 2 / half), **where)
+        asymptotic.at_most(level * (1 - lags / 2 / half), left, **where)
         if s == F(1, 10) and slope == 1 and clients == 2 and length > 1:
             ratios.append(f"{float(left / level):.5g}")
     return conditional(
@@ -170,7 +169,7 @@ def token_of_two_clients(claim: Claim, depth: Depth) -> Evidence:
         "An asymptotic statement, as printed: at finite P negatively correlated participation exceeds the leading "
         f"term slightly, {', '.join(ratios)} times at P = 10, 100, 1000 for two clients that alternate nine times in "
         "ten; the factor tends to 1.",
-        domain="N = 2, P in {1, 10, 100, 1000} and N = 4, P in {100, 1000}; a in {1, 1/2}, stay in {1/10, 1/2, 9/10}",
+        domain="N in {2, 4, 6}, P in {1, 10, 100, 1000}, a in {1, 1/2}, stay in {1/10, 1/2, 9/10}",
     )  # fmt: skip
 
 

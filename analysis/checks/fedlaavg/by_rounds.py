@@ -13,6 +13,7 @@ from analysis.checks.fedlaavg import model
 from analysis.checks.fedlaavg.descent import CROWD, FIRST, OPPOSED, follows, rhs, young
 from analysis.checks.fedlaavg.settings import GRID, LOCAL, READING, SPACE, grid, run
 from analysis.checks.points import held_at, tally_of, witnessed
+from analysis.checks.tools import INDEPENDENT_NOISE, reading
 from analysis.evidence import Evidence, conditional
 from analysis.trials import Point, Sides, judge, right_side
 from fltheory.ledger import Claim
@@ -85,8 +86,8 @@ def started(depth: Depth) -> Iterator[dict[str, Any]]:
 
 def early() -> Iterator[dict[str, Any]]:
     for point in (FIRST, OPPOSED, CROWD):
-        for reading in ("x^0", "gradient 0"):
-            yield {**point, "x^(-1)": reading, "local_steps": 1}
+        for first in ("x^0", "gradient 0"):
+            yield {**point, "x^(-1)": first, "local_steps": 1}
 
 
 # Client 4 against three others, all with |f_i'| about 1; three of four, all of them available, are asked: I = 1.
@@ -167,12 +168,14 @@ DRIFTS = (
 
 
 @checks(paper.eq42, mutants=[times("bound", "1/2"), put("bound", A, 0), put("bound", sigma, 0)])
+@reading(INDEPENDENT_NOISE)
 def squared_virtual_step(claim: Claim, depth: Depth) -> Evidence:
     """As (22)."""
     return in_two_phases(claim, depth, 2 * gamma**2 * (sigma**2 / N + A), "|a + b|^2 <= 2|a|^2 + 2|b|^2")
 
 
 @checks(paper.eq44, mutants=MUTANTS)
+@reading(INDEPENDENT_NOISE)
 def first_cross_term(claim: Claim, depth: Depth) -> Evidence:
     """As (24) with at most I C iterations between."""
     derived = gamma * young(STALE, sigma**2 / N, 1 / (gamma * I * C * L * sqrt(N)))
@@ -187,6 +190,7 @@ def second_cross_term(claim: Claim, depth: Depth) -> Evidence:
 
 
 @checks(paper.eq47, mutants=MUTANTS)
+@reading(INDEPENDENT_NOISE)
 def inner_product(claim: Claim, depth: Depth) -> Evidence:
     """(44) + (45) - gamma (46)."""
     last = D / 2 + A / 2 - rhs(paper.eq46)
@@ -195,6 +199,7 @@ def inner_product(claim: Claim, depth: Depth) -> Evidence:
 
 
 @checks(paper.eq48, mutants=[*MUTANTS, put("bound", sigma, 0)])
+@reading(INDEPENDENT_NOISE)
 def descent_of_an_iteration(claim: Claim, depth: Depth) -> Evidence:
     """(47) + (L/2) (42)."""
     derived = rhs(paper.eq47) - gamma**2 * L * A + L / 2 * rhs(paper.eq42)
@@ -202,6 +207,7 @@ def descent_of_an_iteration(claim: Claim, depth: Depth) -> Evidence:
 
 
 @checks(paper.eq49, mutants=[*MUTANTS, put("bound", sigma, 0)])
+@reading(INDEPENDENT_NOISE)
 def descent_rearranged(claim: Claim, depth: Depth) -> Evidence:
     """(48) times 2/gamma."""
     return in_two_phases(claim, depth, 2 / gamma * rhs(paper.eq48), "(48) times 2/gamma", drift=True)

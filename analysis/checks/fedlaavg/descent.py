@@ -11,7 +11,7 @@ from analysis.checks import CheckBook, Depth, Mutant, mutate, plus, put, times
 from analysis.checks.fedlaavg import model
 from analysis.checks.fedlaavg.settings import GRID, READING, SPACE, grid, run
 from analysis.checks.points import tally_of
-from analysis.checks.tools import rational_sample
+from analysis.checks.tools import INDEPENDENT_NOISE, rational_sample, reading
 from analysis.domains import Whole
 from analysis.evidence import Evidence, Tally, algebra, conditional
 from analysis.trials import Point, Sides, assumed, right_side
@@ -86,8 +86,8 @@ CROWD = {
 
 def early(claim: Claim) -> Iterator[dict[str, Any]]:
     for point in (FIRST, OPPOSED, CROWD):
-        for reading in ("x^0", "gradient 0"):
-            yield {**point, "x^(-1)": reading}
+        for first in ("x^0", "gradient 0"):
+            yield {**point, "x^(-1)": first}
 
 
 def late(depth: Depth) -> Iterator[dict[str, Any]]:
@@ -127,6 +127,7 @@ def descent_lemma(claim: Claim, depth: Depth) -> Evidence:
 
 
 @checks(paper.eq22, mutants=WITH_A)
+@reading(INDEPENDENT_NOISE)
 def squared_step(claim: Claim, depth: Depth) -> Evidence:
     """|a + b|^2 <= 2|a|^2 + 2|b|^2 with Lemmas 2 and 3 for the first."""
     return in_two_phases(claim, depth, 2 * gamma**2 * (sigma**2 / N + A), "|a + b|^2 <= 2|a|^2 + 2|b|^2")
@@ -145,6 +146,7 @@ def young(a_square: Any, b_square: Any, weight: Any) -> Any:
 
 
 @checks(paper.eq24, mutants=MUTANTS)
+@reading(INDEPENDENT_NOISE)
 def first_cross_term(claim: Claim, depth: Depth) -> Evidence:
     """Young's inequality with the weight 1/(gamma I L sqrt N)."""
     derived = gamma * young(STALE, sigma**2 / N, 1 / (gamma * I * L * sqrt(N)))
@@ -190,6 +192,7 @@ def stale_gradients(claim: Claim, depth: Depth) -> Evidence:
 
 
 @checks(paper.eq28, mutants=MUTANTS)
+@reading(INDEPENDENT_NOISE)
 def inner_product(claim: Claim, depth: Depth) -> Evidence:
     """(24) + (25) - gamma (26), with (27)."""
     third = D / 2 + A / 2 - rhs(paper.eq27) / 2
@@ -198,6 +201,7 @@ def inner_product(claim: Claim, depth: Depth) -> Evidence:
 
 
 @checks(paper.eq29, mutants=[*MUTANTS, put("bound", sigma, 0)])
+@reading(INDEPENDENT_NOISE)
 def descent_of_an_iteration(claim: Claim, depth: Depth) -> Evidence:
     """(28) + (L/2) (22)."""
     derived = rhs(paper.eq28) - gamma**2 * L * A + L / 2 * rhs(paper.eq22)
@@ -205,6 +209,7 @@ def descent_of_an_iteration(claim: Claim, depth: Depth) -> Evidence:
 
 
 @checks(paper.eq30, mutants=[*MUTANTS, put("bound", sigma, 0)])
+@reading(INDEPENDENT_NOISE)
 def descent_rearranged(claim: Claim, depth: Depth) -> Evidence:
     """(29) times 2/gamma."""
     return in_two_phases(claim, depth, 2 / gamma * rhs(paper.eq29), "(29) times 2/gamma")
@@ -229,6 +234,7 @@ def average_of_stale_gradients(claim: Claim, point: Point) -> Sides:
 
 
 @checks(paper.eq31, mutants=[*MUTANTS, put("bound", B, 0), put("bound", T, T**2)])
+@reading(INDEPENDENT_NOISE)
 def average_of_descents(claim: Claim, depth: Depth) -> Evidence:
     """(30) summed: the decreases telescope to at most B. It is summed from t = 1, where (30) needs its hypothesis."""
     found = follows(claim, rhs(paper.eq30) + 2 * B / (gamma * T), "(30) averaged; the decreases telescope")

@@ -19,7 +19,7 @@ from analysis.checks import CheckBook, Depth, put, times, without
 from analysis.checks.fedlaavg import reactive
 from analysis.checks.fedlaavg.model import Clients, traces
 from analysis.checks.points import facts_of, tally_of
-from analysis.checks.tools import SLACK
+from analysis.checks.tools import INDEPENDENT_NOISE, SLACK, reading
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence, Tally, conditional
 from analysis.trials import Point, Sides, Trial, conditions_at, exact_value, judge, right_side
@@ -274,6 +274,7 @@ LATE = {"window": 5, "policy": AWAY_WHILE_GOOD, "start": 0.0}
     iterations.cor1,
     mutants=[times("bound", "1/100"), put("bound", B, 0), times("step", 100), without("range")],
 )
+@reading(INDEPENDENT_NOISE)
 def corollary_1(claim: Claim, depth: Depth) -> Evidence:
     """The substitution leaves at least (33); a policy that looks exceeds it."""
     wrong = _substitution(claim, iterations.thm3.bound.rhs, "iterations", {})  # type: ignore[union-attr]
@@ -285,6 +286,7 @@ def corollary_1(claim: Claim, depth: Depth) -> Evidence:
     by_rounds.thm4_rate,
     mutants=[times("bound", "1/100"), put("bound", B, 0), put("step", C, 1), without("range"), times("(52)", "7/10")],
 )
+@reading(INDEPENDENT_NOISE)
 def rate_of_theorem_4(claim: Claim, depth: Depth) -> Evidence:
     """The substitution leaves at least (52), C cancels but in one term; a policy that looks exceeds it."""
     explicit = claim.formulas["(52)"]

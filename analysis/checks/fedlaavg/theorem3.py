@@ -90,6 +90,7 @@ def together(first: Tally, second: Tally) -> Tally:
 
 
 @checks(paper.thm3, mutants=AVERAGE_MUTANTS)
+@reading(INDEPENDENT_NOISE)
 def theorem_3(claim: Claim, depth: Depth) -> Evidence:
     """Exact moments under a policy that looks at the noise, in rationals; and availability given in advance."""
     given = together(tally_of(thm3_runs, claim, grid(depth)), tally_of(seldom.theorem_3, claim, seldom.LONG))
@@ -108,6 +109,7 @@ def theorem_3(claim: Claim, depth: Depth) -> Evidence:
 
 
 @checks(paper.eq33, mutants=[*AVERAGE_MUTANTS, put("bound", sigma, 0)])
+@reading(INDEPENDENT_NOISE)
 def from_31_and_32(claim: Claim, depth: Depth) -> Evidence:
     """(32) averaged with (31) put in; runs from the first iteration on."""
     derived = 2 * STALE + 2 * rhs(paper.eq31)
@@ -302,6 +304,7 @@ def strict_in_35(claim: Claim, depth: Depth) -> Evidence:
 
 
 @checks(paper.cor1_speedup, mutants=[times("horizon", "1/2"), put("horizon", N, N**2), times("second", 2)])
+@reading(INDEPENDENT_NOISE)
 def from_where_the_first_leads(claim: Claim, depth: Depth) -> Evidence:
     """second/first falls in T and is 1 at the horizon; what bounds the average is Corollary 1."""
     first, second, horizon = (claim.formulas[name] for name in ("first", "second", "horizon"))

@@ -50,6 +50,7 @@ repaired_runs = average_trial(paper.thm4_repaired)
 
 
 @checks(paper.eq50, mutants=[*MUTANTS, put("bound", B, 0), put("bound", R, R**2)])
+@reading(INDEPENDENT_NOISE)
 def average_of_descents(claim: Claim, depth: Depth) -> Evidence:
     """(49) averaged; its first summands and (46) need their hypotheses."""
     found = follows(claim, rhs(paper.eq49) + 2 * B / (gamma * R * C), "(49) averaged; the decreases telescope")
@@ -65,6 +66,7 @@ def average_of_descents(claim: Claim, depth: Depth) -> Evidence:
 
 
 @checks(paper.eq52, mutants=[*MUTANTS, put("bound", B, 0)])
+@reading(INDEPENDENT_NOISE)
 def from_50_and_51(claim: Claim, depth: Depth) -> Evidence:
     """(51) averaged with (50) put in; runs; a policy that looks at the samples."""
     found = follows(claim, 2 * ((I + 1) * C * L * gamma * G) ** 2 + 2 * rhs(paper.eq50), "(51) averaged, with (50)")
@@ -96,6 +98,7 @@ DRIFT = without_term((2 * I**2 / (1 - 2 * gamma * L) + 4 * I**2 + 4 * I + 2) * S
         *TERMS, DRIFT, without("range"),
     ],
 )  # fmt: skip
+@reading(INDEPENDENT_NOISE)
 def theorem_4(claim: Claim, depth: Depth) -> Evidence:
     """At the stated step the bound is within the rate; one local step a round, under a policy that looks at the
     samples; runs without one."""

@@ -47,7 +47,7 @@ def test_figures_are_read_to_the_digits_that_are_printed(name, check, verdict, n
 )
 def test_noise_over_clients_is_named(name, check):
     evidence = found(name, check)
-    assert (evidence.verdict, evidence.hypothesis) == ("proved", searching.INDEPENDENT)
+    assert (evidence.verdict, evidence.reading) == ("proved", searching.INDEPENDENT)
     assert "independent over clients" in ledger["fedamd.A42"].gap
 
 
