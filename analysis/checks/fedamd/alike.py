@@ -127,7 +127,7 @@ def held_at_corners(
                 mean, end = squares(repeated, start, corner["n_clients"], noise, periods)
                 left = h * end / 2 if last else h**2 * mean
                 assert claim.bound is not None
-                used = {s.name: constants[s.name] for s in claim.bound.rhs.free_symbols}
+                used = {name: constants[name] for name in sorted(s.name for s in claim.bound.rhs.free_symbols)}
                 tally.at_most(left, claim.bound.at(**used), **used)
     largest_ratio = ratio_text(tally.largest, ".3g")
     return tally.evidence(
