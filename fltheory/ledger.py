@@ -25,13 +25,16 @@ from sympy.logic.boolalg import Boolean
 from fltheory import latex, plugins
 from fltheory.assumptions import Holding, Predicate
 from fltheory.errors import InputError
-from fltheory.symbols import UNITS, Constants
+from fltheory.symbols import QUANTITIES, UNITS, Constants
 from fltheory.units import ONE, Unit, unit_of
 
 Kind = Literal[
     "assumption", "definition", "algorithm", "equation", "lemma", "proposition", "theorem", "corollary",
     "remark", "number", "table", "law",
 ]  # fmt: skip
+
+
+RARE = 1e-4  # a probability below which 1 - p in floats takes more than 4 of their 16 digits from what depends on p
 
 
 @dataclass(frozen=True)
@@ -74,13 +77,14 @@ class Bound:
             raise InputError("constants", sorted(known), f"complete; missing: {', '.join(missing)}")
         values = {s.name: known[s.name] for s in self._arguments}
         result = math.nan
-        if math.inf not in values.values():
+        rare = any(values[name] < RARE for name in values if QUANTITIES[name].domain.startswith("probability"))
+        if not rare and math.inf not in values.values():
             # Where this divides by zero, overflows or is complex, sympy's arithmetic tells whether there is a limit.
             with suppress(ArithmeticError, TypeError), np.errstate(all="ignore"):
                 result = float(self._function(*values.values()))
-        return result if math.isfinite(result) else self._limit(values)
+        return result if math.isfinite(result) else self._precisely(values)
 
-    def _limit(self, values: Mapping[str, float]) -> float:
+    def _precisely(self, values: Mapping[str, float]) -> float:
         """The value in sympy's arithmetic, which has infinities; what is finite is inserted first, and at once."""
         finite = {s: _precise(values[s.name]) for s in self._arguments if values[s.name] != math.inf}
         infinite = {s: sympy.oo for s in self._arguments if s not in finite}

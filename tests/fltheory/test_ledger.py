@@ -9,6 +9,7 @@ from fractions import Fraction
 from html import escape
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 import sympy
@@ -63,6 +64,19 @@ def test_a_bound_at_the_edge_of_its_domain_has_its_limit() -> None:
     assert bound.at(rounds=1000, min_rate=1) == pytest.approx(bound.at(rounds=1000, min_rate=1 - 1e-16), rel=0.1)
     assert Bound("x", cutoff * (1 - rate)).at(cutoff=math.inf, rate=1) == 0  # it is 0 for every cutoff
     assert Bound("x", rate * 2.0**1000 * rounds**cutoff).at(rate=1, rounds=10**9, cutoff=200) == math.inf
+
+
+@pytest.mark.parametrize("p", [9e-5, 1e-8, 1e-12, 1e-15, 3e-16])
+def test_small_rates_keep_their_digits(p: float) -> None:
+    """1 - p in floats: Lemma B.7.1 came out 10 % too small at p = 1e-15."""
+    with mpmath.workdps(50):
+        t = mpmath.mpf(100)
+        exact = (mpmath.log(t) / (-2 * mpmath.log1p(-mpmath.mpf(p))) + 1) * (2 * mpmath.log(t) + 3) / t + 1 / t
+        assert ledger["fedau.lemB71"].bound.at(min_rate=p, rounds=100) == pytest.approx(float(exact), rel=1e-14)
+        cutoff, last = round(1 / p), 10**18
+        exact = (1 - mpmath.mpf(p)) ** (2 * cutoff) + cutoff * (2 * mpmath.log(last) + 3) / last
+        found = ledger["fedau.thm3"].bound.at(rate=p, cutoff=cutoff, rounds=last)
+        assert found == pytest.approx(float(exact), rel=1e-14)
 
 
 @pytest.mark.parametrize("p", [5e-324, 1e-320, 1e-20, np.float64(1e-20), Fraction(1, 10**30)])
