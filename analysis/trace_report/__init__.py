@@ -1,0 +1,1 @@
+"""Which guarantees apply to the clients of a log: statistics, tests, fits, assumptions, and what follows."""

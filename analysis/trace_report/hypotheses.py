@@ -1,0 +1,178 @@
+"""What theorems like to take for granted of participation, as hypotheses that a log can refute.
+
+Each test has a level: if its null is true, it rejects with at most that probability. A test that does not reject
+proves nothing. Those over clients are corrected after Holm, so that the level is that of naming any client at all.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.stats import gamma
+
+from analysis.trace_report.counts import counts, fitted_rates
+from analysis.trace_report.tails import fisher_p, holm
+from analysis.traces import Log, stretches
+from analysis.traces.log import Bools, Floats, Ints
+from fltheory.errors import count
+from fltheory.streams import stream
+
+LEVEL = 0.01
+HOLM = "Holm over clients"
+SHIFTS = 199  # the smallest two-sided p-value is then 2 / 200, the level
+MOST_SHIFTED = 10**6  # observations shifted at a time: beyond, a sample of the clients
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """What a test found.
+
+    null        what it takes for true; statistic: what it looks at; correction: for how many tests at once
+    value       of the statistic, NaN where the test is one a client
+    p_value     adjusted as `correction` says; NaN where there was nothing to test
+    rejected    whether p_value <= level
+    clients     indices of the clients for whom it rejects, the clearest first; empty where it is not about single ones
+    tested      how many clients took part in the test
+    """
+
+    name: str
+    null: str
+    statistic: str
+    correction: str
+    value: float
+    p_value: float
+    level: float
+    tested: int
+    clients: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    @property
+    def rejected(self) -> bool:
+        return self.p_value <= self.level
+
+
+def steady_rates(log: Log, spacing: int = 1, level: float = LEVEL) -> Finding:
+    """Has each client the same rate in the first half of the log as in the second?
+
+    Fisher's exact test of the two counts, client by client. It looks at every `spacing`-th round only: rounds that
+    depend on each other would make it cry wolf, rounds further apart than the memory of the process do not (much).
+    """
+    spacing, half = count("spacing", spacing), log.n_rounds // 2
+    early, seen_early = counts(log, 0, half, spacing)
+    late, seen_late = counts(log, half, log.n_rounds, spacing)
+    which = np.flatnonzero((seen_early > 0) & (seen_late > 0))
+    p = fisher_p(early[which], (seen_early + seen_late)[which], (early + late)[which], seen_early[which])
+    null = f"each client has one rate in both halves of the log, its rounds {_apart(spacing)}independent"
+    return _client_by_client("steady rates", null, "Fisher's exact test of the counts of the halves", p, which, level)
+
+
+def independent_rounds(log: Log, level: float = LEVEL) -> Finding:
+    """Are the rounds of each client exchangeable, as those of a coin are?
+
+    Wald and Wolfowitz' exact test (1940) of the number of runs of rounds on, given how many rounds were on, among the
+    observed rounds of the client: too few runs mean that it tends to stay as it is, too many that it alternates.
+    """
+    on, observed = log.participations(), log.observed_rounds()
+    cut = stretches(log)
+    runs = np.bincount(log.client[cut.initial | (cut.length > 1)], minlength=log.n_clients)
+    which = np.flatnonzero((on > 0) & (on < observed))
+    off = (observed - on)[which]
+    # Each run of rounds on stands in one of the off + 1 places between rounds off, and has at least one round.
+    p = fisher_p(runs[which], observed[which], off + 1, on[which])
+    null = "each client's rounds are independent, with one rate"
+    return _client_by_client("independent rounds", null, "number of runs, exact given the counts", p, which, level)
+
+
+def equal_rates(log: Log, spacing: int = 1, level: float = LEVEL) -> Finding:
+    """Have all clients one rate?
+
+    Pearson's sum of (on - n p)^2 / (n p (1 - p)) against the gamma law with its mean and variance, which for plenty
+    of rounds is the chi-square law. Every `spacing`-th round is looked at, as for `steady_rates`.
+    """
+    on, observed = counts(log, 0, log.n_rounds, count("spacing", spacing))
+    which = observed > 0
+    on, n = on[which], observed[which]
+    null = f"all clients have one rate, and their rounds {_apart(spacing)}are independent"
+    rate = on.sum() / max(n.sum(), 1)
+    variance = rate * (1 - rate)
+    value = p_value = math.nan
+    if n.size > 1 and variance > 0:
+        pearson = float(((on - n * rate) ** 2 / (n * variance)).sum())
+        spread = float((2 + (1 - 6 * variance) / (n * variance)).mean())  # variance of a summand; 2 for chi-square
+        value = pearson / (n.size - 1)
+        p_value = float(gamma.sf(pearson, (n.size - 1) / spread, scale=spread)) if spread > 0 else math.nan
+    return Finding("equal rates", null, "Pearson's chi-square over its mean", "one test", value, p_value, level, n.size)
+
+
+def independent_clients(log: Log, seed: int = 0, level: float = LEVEL) -> Finding:
+    """Do clients come and go independently of each other?
+
+    The statistic is the mean over rounds of (participants - their mean)^2 over the variance p_1 (1 - p_1) + ... that
+    the Poisson-binomial law gives for the clients observed in the round: about 1 if clients are independent, more if
+    they come together, less if they stand in for each other. How large it gets by chance is found by shifting the
+    history of each client round the circle of rounds by a number of its own, 199 times: this keeps how a client
+    depends on its own past and breaks all ties between clients. In a log of more than a million observations clients
+    are drawn for it until there are as many.
+    """
+    rates = np.nan_to_num(fitted_rates(log))
+    varying = (rates > 0) & (rates < 1)
+    pairs = log.observed if log.observed is not None else (log.client, log.round)
+    draw = stream(seed, "trace.independent-clients")
+    size = np.bincount(pairs[0], minlength=log.n_clients) * varying
+    order = draw.permutation(np.flatnonzero(varying))
+    sampled = np.zeros(log.n_clients, dtype=np.bool_)
+    sampled[order[: int(np.searchsorted(np.cumsum(size[order]), MOST_SHIFTED)) + 1]] = True
+    null = "clients are independent of each other, each of them stationary"
+    statistic = "variance of the number of participants over that of a Poisson-binomial law"
+    correction = f"one test, two-sided, by {SHIFTS} random shifts"
+    tested = int(np.count_nonzero(sampled))
+    value = p_value = math.nan
+    if tested > 1:
+        crowd = _Crowd(log, rates, sampled)
+        value = crowd.dispersion(np.zeros(log.n_clients, dtype=np.int64))
+        others = [crowd.dispersion(draw.integers(log.n_rounds, size=log.n_clients)) for _ in range(SHIFTS)]
+        close = 1e-9 * abs(value)  # as good as equal, which counts for neither side
+        above, below = (1 + sum(sign * (x - value) >= -close for x in others) for sign in (1, -1))
+        p_value = min(1.0, 2 * min(above, below) / (SHIFTS + 1))
+    return Finding("independent clients", null, statistic, correction, value, p_value, level, tested)
+
+
+class _Crowd:
+    """Participants in each round, of the clients sampled, with their histories shifted."""
+
+    def __init__(self, log: Log, rates: Floats, sampled: Bools) -> None:
+        on = sampled[log.client]
+        self._rounds, self._client, self._when = log.n_rounds, log.client[on], log.round[on]
+        self._rates, self._variances = rates[sampled].sum(), (rates * (1 - rates))[sampled].sum()
+        self._observed = None
+        if log.observed is not None:
+            seen = sampled[log.observed[0]]
+            client, when = log.observed[0][seen], log.observed[1][seen]
+            self._observed = client, when, rates[client], (rates * (1 - rates))[client]
+
+    def dispersion(self, shift: Ints) -> float:
+        """Mean of (participants - mean)^2 / variance over the rounds in which anybody was observed."""
+        participants = self._by_round((self._when + shift[self._client]) % self._rounds)
+        if self._observed is None:
+            return float(np.mean((participants - self._rates) ** 2) / self._variances)
+        client, when, rates, variances = self._observed
+        at = (when + shift[client]) % self._rounds
+        mean, variance = self._by_round(at, rates), self._by_round(at, variances)
+        some = variance > 0
+        return float(np.mean((participants[some] - mean[some]) ** 2 / variance[some]))
+
+    def _by_round(self, when: Ints, weights: Floats | None = None) -> Floats:
+        return np.bincount(when, weights=weights, minlength=self._rounds).astype(np.float64)
+
+
+def _client_by_client(name: str, null: str, statistic: str, p: Floats, which: Ints, level: float) -> Finding:
+    adjusted = holm(p)
+    order = np.argsort(adjusted, kind="stable")
+    rejected = which[order[adjusted[order] <= level]]
+    smallest = float(adjusted.min()) if p.size else math.nan
+    return Finding(name, null, statistic, HOLM, math.nan, smallest, level, which.size, rejected)
+
+
+def _apart(spacing: int) -> str:
+    return f"at least {spacing} apart " if spacing > 1 else ""

@@ -1,0 +1,108 @@
+"""How long a client's availability remembers itself: the autocorrelation over the rounds, and its reach."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.trace_report.counts import fitted_rates, participated
+from analysis.traces import Log
+from analysis.traces.log import Floats, Ints
+
+MOST_LAGS = 400
+PRODUCTS = 4 * 10**9  # pairs of observations looked at, at most: some twenty seconds
+WEAK = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """The autocorrelation of availability, pooled over clients, and what it says of mixing.
+
+    correlation   [m - 1]: of lag m = 1, 2, ...; NaN where no pair of rounds so far apart was observed
+    reach         the smallest lag from which on all computed correlations are below 0.1 in size; None if there is
+                  none among the lags computed: a habit, such as a day, or a trend does not fade
+    relaxation    rounds in which the correlation falls e-fold, -1 / log(correlation at lag 1), as it does for a
+                  two-state chain with this correlation at lag 1; 0 where that is not above 0, infinite where it is 1
+
+    Both are estimates of the second order, from the lags that were computed. No finite log bounds a mixing
+    coefficient.
+    """
+
+    correlation: Floats
+    reach: int | None
+    relaxation: float
+
+
+def memory(log: Log, most_lags: int = MOST_LAGS) -> Memory:
+    """Autocorrelation at lags 1, ..., at most half the log, `most_lags`, and what some seconds allow.
+
+    At lag m it is the sum of (x_t - p)(x_{t+m} - p) over all clients and rounds t in which both were observed, over
+    the sum of p (1 - p) over the same pairs, where p is the client's share of observed rounds on. Clients count in
+    proportion to their variance. Estimating p makes each correlation too small, by about the reach over the rounds
+    observed.
+
+    >>> from fltheory.participation import Markov
+    >>> chain = Markov.from_stability([0.3] * 50, 0.6)
+    >>> log = Log(tuple("c" * 50), 2000, *chain.sample_events(2000, seed=0))
+    >>> memory(log).correlation[:3].round(2).tolist(), memory(log).reach
+    ([0.59, 0.35, 0.21], 5)
+    """
+    observations = log.client.size if log.observed is None else log.observed[0].size
+    lags = max(1, min(log.n_rounds // 2, most_lags, PRODUCTS // max(observations, 1)))
+    rate = np.nan_to_num(fitted_rates(log))
+    sums = _all_observed(log, rate, lags) if log.observed is None else _observed(log, rate, lags, *log.observed)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        correlation = sums[0] / sums[1]
+    return Memory(correlation, _reach(correlation), _relaxation(correlation))
+
+
+def _all_observed(log: Log, rate: Floats, lags: int) -> tuple[Floats, Floats]:
+    """Covariances and variances summed, where every round of the clients that were seen was observed."""
+    together = np.zeros(lags + 1)
+    for apart, _, _ in _pairs(log.client, log.round, lags):
+        together += np.bincount(apart, minlength=lags + 1)
+    by_round = np.bincount(log.round, weights=rate[log.client], minlength=log.n_rounds)
+    before = np.concatenate([[0.0], np.cumsum(by_round)])
+    lag = np.arange(1, lags + 1)
+    pairs = log.n_rounds - lag
+    one_on = before[pairs] + before[-1] - before[lag]  # p summed over the first, and over the second of each pair
+    return together[1:] - one_on + pairs * (rate**2).sum(), pairs * (rate * (1 - rate)).sum()
+
+
+def _observed(log: Log, rate: Floats, lags: int, client: Ints, when: Ints) -> tuple[Floats, Floats]:
+    deviation = participated(log, client, when) - rate[client]
+    variance = (rate * (1 - rate))[client]
+    sums = np.zeros((2, lags + 1))
+    for apart, one, other in _pairs(client, when, lags):
+        sums[0] += np.bincount(apart, weights=deviation[one] * deviation[other], minlength=lags + 1)
+        sums[1] += np.bincount(apart, weights=variance[one], minlength=lags + 1)
+    return sums[0, 1:], sums[1, 1:]
+
+
+def _pairs(client: Ints, when: Ints, lags: int) -> Iterator[tuple[Ints, Ints, Ints]]:
+    """Pairs of events of one client at most `lags` rounds apart: (rounds apart, index of the one, of the other)."""
+    one = np.arange(client.size)
+    for step in range(1, lags + 1):  # rounds of a client are distinct: `step` events on is at least as many rounds on
+        one = one[: np.searchsorted(one, client.size - step)]
+        other = one + step
+        near = (client[one] == client[other]) & (when[other] - when[one] <= lags)
+        one = one[near]  # with no event within reach there is none further on either
+        if not one.size:
+            return
+        yield when[one + step] - when[one], one, one + step
+
+
+def _reach(correlation: Floats) -> int | None:
+    strong = np.flatnonzero(~(np.abs(correlation) < WEAK))  # NaN counts as strong: nothing is known there
+    first = int(strong[-1]) + 2 if strong.size else 1
+    return first if first <= correlation.size else None
+
+
+def _relaxation(correlation: Floats) -> float:
+    first = float(correlation[0]) if correlation.size else math.nan
+    if not 0 < first < 1:
+        return math.inf if first >= 1 else 0.0 if first <= 0 else math.nan
+    return -1 / math.log(first)

@@ -1,0 +1,115 @@
+"""The tests keep their level where the null is true, and notice what they are there for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from analysis.trace_report.hypotheses import (
+    Finding,
+    equal_rates,
+    independent_clients,
+    independent_rounds,
+    steady_rates,
+)
+from analysis.trace_report.labels import rates_by_label
+from analysis.trace_report.tails import fisher_p, holm
+from analysis.traces import Log
+from fltheory.participation import Bernoulli, Cyclic, Markov, Periodic, UniformSubset
+from tests.analysis.trace_report.logs import dense, sampled
+
+
+def test_tails_are_those_of_scipy() -> None:
+    draw = np.random.default_rng(0)
+    tables = draw.integers(0, 30, size=(200, 2, 2)) // draw.integers(1, 10, size=(200, 1, 1))
+    tables = tables[(tables.sum(axis=1) > 0).all(axis=1) & (tables.sum(axis=2) > 0).all(axis=1)]
+    found = fisher_p(tables[:, 0, 0], tables.sum(axis=(1, 2)), tables[:, 0].sum(axis=1), tables[:, :, 0].sum(axis=1))
+    np.testing.assert_allclose(found, [stats.fisher_exact(table).pvalue for table in tables], rtol=1e-9)
+
+
+def test_tails_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [np.array(numbers) for numbers in ([3, 0, 9, 3], [20, 9, 30, 20], [8, 4, 12, 8], [7, 5, 20, 7])]
+    whole = fisher_p(*cases)
+    monkeypatch.setattr("analysis.trace_report.tails.AT_ONCE", 5)
+    np.testing.assert_array_equal(fisher_p(*cases), whole)
+
+
+def test_holm_is_that_of_the_definition() -> None:
+    p = np.random.default_rng(0).random(20)
+    ordered = np.sort(p)
+    expected = [max(min(1.0, (20 - j) * ordered[j]) for j in range(np.sum(ordered <= one))) for one in p]
+    np.testing.assert_allclose(holm(p), expected)
+
+
+def missing(log: Log, seed: int) -> Log:
+    """The same with a fifth of the rounds unobserved."""
+    on, _ = log.history(np.arange(log.n_clients))
+    return dense(on, np.random.default_rng(seed).random(on.shape) < 0.8)
+
+
+RATES = [0.05, 0.2, 0.2, 0.5, 0.7, 0.9]
+NULLS: dict[str, tuple[Callable[..., Finding], Callable[[int], Log]]] = {
+    "steady": (steady_rates, lambda seed: sampled(Bernoulli(RATES), 60, seed)),
+    "steady, seldom looked": (
+        lambda log, level: steady_rates(log, 15, level),
+        lambda seed: missing(sampled(Markov.from_stability(RATES, 0.6), 600, seed), seed),
+    ),
+    "rounds": (independent_rounds, lambda seed: missing(sampled(Bernoulli(RATES), 50, seed), seed)),
+    "equal": (equal_rates, lambda seed: missing(sampled(Bernoulli([0.4] * 12), 30, seed), seed)),
+    "equal, hardly ever on": (equal_rates, lambda seed: sampled(Bernoulli([0.02] * 60), 10, seed)),
+    "clients": (
+        lambda log, level: independent_clients(log, 7, level),
+        lambda seed: missing(sampled(Markov.from_stability(RATES, 0.7), 60, seed), seed),
+    ),
+    "labels": (
+        lambda log, level: rates_by_label(log, tuple("aabbcc"), 7, level).test,
+        lambda seed: sampled(Markov.from_stability([0.3] * 6, 0.7), 40, seed),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NULLS)
+def test_false_alarms_are_as_rare_as_stated(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    test, draw = NULLS[name]
+    monkeypatch.setattr("analysis.trace_report.labels.PERMUTATIONS", 99)
+    monkeypatch.setattr("analysis.trace_report.hypotheses.SHIFTS", 59)
+    level, trials = 0.1, 200
+    alarms = sum(test(draw(seed), level=level).rejected for seed in range(trials))
+    # Were the level true, more would come up once in 10,000 such tests.
+    assert alarms <= stats.binom.isf(1e-4, trials, level)
+
+
+def test_what_they_are_there_for_is_noticed() -> None:
+    draw = np.random.default_rng(0)
+    shift = np.concatenate([draw.random((200, 5)) < 0.3, draw.random((200, 5)) < [0.3, 0.3, 0.7, 0.3, 0.3]])
+    assert steady_rates(dense(shift)).clients.tolist() == [2]
+    mixed = np.stack([*(draw.random((4, 300)) < 0.4), np.arange(300) % 2 == 0], axis=1)
+    found = independent_rounds(dense(mixed))
+    assert (found.clients.tolist(), found.rejected, found.tested) == ([4], True, 5)
+    assert independent_rounds(sampled(Markov([0.1, 0.3]), 2000, 0)).clients.size == 2
+    assert equal_rates(sampled(Bernoulli([0.3] * 20 + [0.6]), 200, 0)).rejected
+    together = independent_clients(sampled(Periodic.diurnal(10, 5, 5), 200, 0))
+    assert together.rejected
+    assert together.value == pytest.approx(10)  # 10 clients as one: variance 25 in place of 2.5
+    instead = independent_clients(sampled(UniformSubset(20, 5), 200, 0))
+    assert (instead.rejected, instead.value) == (True, pytest.approx(0, abs=1e-3))
+    assert not independent_clients(sampled(Cyclic([0.5] * 20, period=20), 2000, 2)).rejected
+
+
+def test_a_large_log_is_tested_on_a_sample_of_its_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = sampled(Periodic.diurnal(40, 5, 5), 100, 0)
+    monkeypatch.setattr("analysis.trace_report.hypotheses.MOST_SHIFTED", 500)
+    found = independent_clients(log)
+    assert (found.tested, found.value) == (10, pytest.approx(10))
+
+
+def test_nothing_to_test_is_no_alarm() -> None:
+    for test in (steady_rates, independent_rounds, equal_rates, independent_clients):
+        for log in (dense([[1]]), dense([[1, 1]] * 4)):
+            found = test(log)
+            assert math.isnan(found.p_value) or found.p_value == 1
+            assert not found.rejected
