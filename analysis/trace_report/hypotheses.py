@@ -35,6 +35,7 @@ class Finding:
     rejected    whether p_value <= level
     clients     indices of the clients for whom it rejects, the clearest first; empty where it is not about single ones
     tested      how many clients took part in the test
+    coins       whether the null is true of independent coins, one for each client
     """
 
     name: str
@@ -45,6 +46,7 @@ class Finding:
     p_value: float
     level: float
     tested: int
+    coins: bool = False
     clients: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
@@ -135,7 +137,7 @@ def independent_clients(log: Log, seed: int = 0, level: float = LEVEL) -> Findin
         close = 1e-9 * abs(value)  # as good as equal, which counts for neither side
         above, below = (1 + sum(sign * (x - value) >= -close for x in others) for sign in (1, -1))
         p_value = min(1.0, 2 * min(above, below) / (SHIFTS + 1))
-    return Finding("independent clients", null, statistic, correction, value, p_value, level, tested)
+    return Finding("independent clients", null, statistic, correction, value, p_value, level, tested, True)
 
 
 class _Crowd:
@@ -171,7 +173,7 @@ def _client_by_client(name: str, null: str, statistic: str, p: Floats, which: In
     order = np.argsort(adjusted, kind="stable")
     rejected = which[order[adjusted[order] <= level]]
     smallest = float(adjusted.min()) if p.size else math.nan
-    return Finding(name, null, statistic, HOLM, math.nan, smallest, level, which.size, rejected)
+    return Finding(name, null, statistic, HOLM, math.nan, smallest, level, which.size, True, rejected)
 
 
 def _apart(spacing: int) -> str:

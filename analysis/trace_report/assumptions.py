@@ -1,0 +1,179 @@
+"""The ledger's theorems, assumption by assumption, held against a log: holds, fails, or cannot be told from it.
+
+Nothing here lists theorems. What a statement assumes stands in the ledger. A predicate that asks for constants of a
+problem is about objectives, of which a log says nothing; one that asks for something else is about participation,
+and has a judge here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from analysis.trace_report.gaps import Absences
+from analysis.trace_report.hypotheses import Finding
+from analysis.traces import Log
+from fltheory.assumptions import Holding, Predicate, bounded_gaps
+from fltheory.errors import InputError
+from fltheory.ledger import Claim, ledger
+from fltheory.papers.fedau.setting import independent_rounds
+
+Word = Literal["holds", "fails", "cannot be told"]
+STATEMENTS = ("theorem", "proposition", "corollary")
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What a log says of an assumption, or of all assumptions of a theorem: the worst of them.
+
+    why            one sentence
+    client, round  where it fails, or where it is closest to failing: a name, and the first round; None where a client
+                   or a round alone is not to blame
+    constants      with which it holds, by code name
+    """
+
+    word: Word
+    why: str
+    client: str | None = None
+    round: int | None = None
+    constants: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What judges look at."""
+
+    log: Log
+    absences: Absences
+    findings: Sequence[Finding]
+
+
+class _Objective:
+    """A problem of which nothing is known: predicates about objectives give None, others refuse it."""
+
+    class _Nothing:
+        def __getattr__(self, name: str) -> None:
+            return None
+
+    constants = _Nothing()
+
+
+@dataclass(frozen=True)
+class _Gaps:
+    """What `bounded_gaps` asks of a process."""
+
+    max_gap: np.ndarray[Any, np.dtype[np.float64]]
+
+
+def about_participation(assumption: Claim) -> bool:
+    """Whether the assumption asks for something else than constants of a problem."""
+    if assumption.asks is None:
+        return False
+    try:
+        assumption.asks(_Objective())
+    except (InputError, AttributeError):
+        return True
+    return False
+
+
+def ruling(assumption: Claim, facts: Facts) -> Ruling:
+    """What the log says of one assumption."""
+    if assumption.asks is None:
+        return Ruling("cannot be told", f"The ledger has no predicate for {assumption.id} that could be asked.")
+    if not about_participation(assumption):
+        return Ruling("cannot be told", "It is about objectives, and a log says who took part.")
+    judge = JUDGES.get(assumption.asks)
+    return judge(facts) if judge else Ruling("cannot be told", f"No judge is known here for {assumption.id}.")
+
+
+@dataclass(frozen=True)
+class TheoremRuling:
+    """What a log says of a theorem.
+
+    ruling       fails if an assumption fails; holds if all hold that are not about objectives alone, and there are some
+    assumptions  id -> what the log says of it
+    objectives   ids of those among them that are about objectives alone: of these a log never tells
+    """
+
+    ruling: Ruling
+    assumptions: Mapping[str, Ruling]
+    objectives: tuple[str, ...]
+
+
+def theorems() -> list[Claim]:
+    """The theorems, propositions and corollaries of all installed papers."""
+    return [claim for claim in ledger.values() if claim.kind in STATEMENTS]
+
+
+def rulings(facts: Facts) -> dict[str, TheoremRuling]:
+    """Id of each theorem, proposition and corollary -> what the log says of it."""
+    found = {one.id: ruling(one, facts) for claim in theorems() for one in claim.assumes}
+    result = {}
+    for claim in theorems():
+        objectives = tuple(a.id for a in claim.assumes if a.asks is not None and not about_participation(a))
+        asked = {a.id: found[a.id] for a in claim.assumes if a.id not in objectives}
+        result[claim.id] = TheoremRuling(_together(asked), {a.id: found[a.id] for a in claim.assumes}, objectives)
+    return result
+
+
+def _together(asked: Mapping[str, Ruling]) -> Ruling:
+    for word in ("fails", "cannot be told"):
+        hit = next(((id_, one) for id_, one in asked.items() if one.word == word), None)
+        if hit:
+            id_, one = hit
+            return replace(one, why=f"{id_}: {one.why}")
+    if not asked:
+        return Ruling("cannot be told", "It states no assumption on who takes part.")
+    constants = {name: value for one in asked.values() for name, value in one.constants.items()}
+    return Ruling("holds", f"{', '.join(asked)} holds, as far as the log goes.", constants=constants)
+
+
+def _gaps(facts: Facts) -> Ruling:
+    """The longest absence decides: that which was seen, and that which is possible where nobody looked."""
+    away, log = facts.absences, facts.log
+    sure, most = (bounded_gaps(_Gaps(_largest_gap(longest, log.n_rounds))) for longest in (away.sure, away.most))
+    if not sure.holds:
+        return _absence(facts, away.sure, away.sure_from, "fails", "was off in every round of the log", sure)
+    least, window = away.window
+    if not most.holds:
+        said = "was not seen on in any round, and not seen off in all of them"
+        return _absence(facts, away.most, away.most_from, "cannot be told", said, most)
+    said = f"was off longest, so that E = {window} on this log"
+    if least < window:
+        said = f"may have been off longest, so that E is from {least} to {window}, as unobserved rounds were off or on"
+    return _absence(facts, away.most, away.most_from, "holds", said, most)
+
+
+def _largest_gap(longest: Any, n_rounds: int) -> Any:
+    return np.where(longest < n_rounds, longest + 1.0, np.inf)
+
+
+def _absence(facts: Facts, longest: Any, since: Any, word: Word, said: str, found: Holding) -> Ruling:
+    n = int(np.argmax(longest))
+    first, rounds = int(since[n]), int(longest[n])
+    name = facts.log.clients[n]
+    span = f"rounds {first} to {first + rounds - 1}" if rounds else "no round"
+    return Ruling(word, f"Client {name} {said} ({span}).", name, first if rounds else None, dict(found.constants))
+
+
+def _coins(facts: Facts) -> Ruling:
+    """A test that rejects refutes independent coins; nothing proves them."""
+    rejected = [one for one in facts.findings if one.coins and one.rejected]
+    if not rejected:
+        return Ruling("cannot be told", "No test rejects it, which is no proof.")
+    why = "Rejected: " + ", ".join(f"{one.name} (p = {one.p_value:.1g})" for one in rejected)
+    clearest = min((one for one in rejected if one.clients.size), key=lambda one: one.p_value, default=None)
+    if clearest is None:
+        return Ruling("fails", f"{why}.")
+    n = int(clearest.clients[0])
+    name, first, rounds = facts.log.clients[n], int(facts.absences.sure_from[n]), int(facts.absences.sure[n])
+    if not rounds:
+        return Ruling("fails", f"{why}; most clearly for client {name}.", name)
+    span = f"client {name} for one, which was off in rounds {first} to {first + rounds - 1}"
+    return Ruling("fails", f"{why}; {span}.", name, first)
+
+
+JUDGES: dict[Predicate, Callable[[Facts], Ruling]] = {bounded_gaps: _gaps, independent_rounds: _coins}

@@ -1,0 +1,111 @@
+"""The interval divergence delta~^2(P) of amplified FedAvg, (7) of the paper, of a log and of a process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.traces.log import Floats, Ints
+from analysis.traces import Log
+from fltheory.errors import InputError, count
+from fltheory.estimate import Estimate
+from fltheory.participation import ParticipationProcess
+from sims.montecarlo.confidence import empirical_bernstein
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """delta~^2(P) / d^2 over the intervals of P rounds that a log holds; between 0 and 1.
+
+    largest    what (7) asks for, which wants one bound for all intervals; `first` is where its interval begins
+    mean       over the intervals, which bounds what Theorem 3.1 needs (`amplified.thm31.average`)
+    intervals  how many; rounds without participants are passed over, as nothing happens in them
+    """
+
+    interval: int
+    largest: float
+    mean: float
+    first: int
+    intervals: int
+
+
+def interval_divergence(weights: npt.ArrayLike) -> Floats:
+    """The smallest delta~^2 / d^2 for which (7) holds whatever the objectives are under Assumption 3.
+
+    weights   the participation weights q^n of each client, averaged over an interval; (..., n_clients)
+
+    (7) asks for |sum of q^n (grad F_n - grad f)|^2 <= delta~^2, where the differences have norms of at most d and sum
+    to zero. Along the direction of the sum this is a linear program in numbers from -d to d, which is solved by +d for
+    the upper half of the weights and -d for the lower half: delta~ / d is the sum of |q^n - median|. It is attained,
+    by objectives that differ by linear functions. 0 exactly if all weights are equal (Proposition 4.2).
+
+    >>> interval_divergence([[0.5, 0.5, 0.0, 0.0], [0.25, 0.25, 0.25, 0.25]]).tolist()
+    [1.0, 0.0]
+    """
+    q = np.asarray(weights, dtype=np.float64)
+    if q.ndim == 0 or not q.shape[-1]:
+        raise InputError("weights", weights, "an array with a weight for each client along its last axis")
+    return np.asarray(np.abs(q - np.median(q, axis=-1, keepdims=True)).sum(axis=-1) ** 2)
+
+
+def log_divergence(log: Log, interval: int) -> Divergence:
+    """delta~^2(P) / d^2 of a log for P = `interval`, each participant of a round having the weight 1 / participants.
+
+    Intervals begin at multiples of P among the rounds with participants, and are whole. Who was not observed did not
+    take part. Raises InputError unless `interval` is a whole number from 1 to the number of rounds with participants.
+    """
+    return divergences(log, [interval])[0]
+
+
+def divergences(log: Log, intervals: list[int]) -> list[Divergence]:
+    """`log_divergence` for several intervals; the cost of each is that of sorting the participations."""
+    participants = np.bincount(log.round, minlength=log.n_rounds)
+    held = np.flatnonzero(participants)
+    turn = (np.cumsum(participants > 0) - 1)[log.round]
+    weight = 1 / participants[log.round]
+    return [_divergence(log.client, turn, weight, held, log.n_clients, interval) for interval in intervals]
+
+
+def _divergence(client: Ints, turn: Ints, weight: Floats, held: Ints, n_clients: int, interval: int) -> Divergence:
+    interval = count("interval", interval, most=max(held.size, 1))
+    intervals = held.size // interval
+    if not intervals:
+        raise InputError("log", "no participation", "one with a participation")
+    inside = turn < intervals * interval
+    part = turn[inside] // interval
+    # Sorted by client, then round: what one client does in one interval stands together.
+    first = np.flatnonzero((np.diff(client[inside], prepend=-1) != 0) | (np.diff(part, prepend=-1) != 0))
+    average = np.add.reduceat(weight[inside], first) / interval
+    squared = _halves(part[first], average, intervals, n_clients) ** 2
+    worst = int(np.argmax(squared))
+    return Divergence(interval, float(squared[worst]), float(squared.mean()), int(held[worst * interval]), intervals)
+
+
+def _halves(part: Ints, average: Floats, parts: int, n_clients: int) -> Floats:
+    """The upper half of the averaged weights of each interval less the lower half; weights not given are 0."""
+    order = np.lexsort((-average, part))
+    size = np.bincount(part, minlength=parts)
+    rank = np.arange(part.size) - np.repeat(np.cumsum(size) - size, size)
+    half = n_clients // 2
+    sign = (rank < half) - 1.0 * (rank >= n_clients - half)
+    return np.bincount(part[order], weights=sign * average[order], minlength=parts)
+
+
+def process_divergence(
+    process: ParticipationProcess, interval: int, replicates: int, seed: int = 0, level: float = 0.99
+) -> Estimate:
+    """The expectation of delta~^2(P) / d^2 over one interval of P rounds of a process, by simulation.
+
+    Its interval adapts to the variance (`sims.montecarlo.confidence`). Rounds without participants are passed over, so
+    that an interval has fewer than P rounds then; one without any participant counts as 1.
+    """
+    interval, replicates = count("interval", interval), count("replicates", replicates)
+    drawn = np.array([_one(process.sample(interval, seed + i)) for i in range(replicates)])
+    return empirical_bernstein(replicates, float(drawn.mean()), float(drawn.var()), low=0.0, high=1.0, level=level)
+
+
+def _one(on: npt.NDArray[np.bool_]) -> float:
+    on = on[on.any(axis=1)]
+    return float(interval_divergence((on / on.sum(axis=1, keepdims=True)).mean(axis=0))) if len(on) else 1.0
