@@ -1,14 +1,76 @@
-"""`fltheory trace`: participation logs."""
+"""`fltheory trace`: which guarantees apply to the clients of a log, and logs that are made."""
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-commands = typer.Typer(help="Participation logs.", no_args_is_help=True)
+from analysis.cli.shared import JsonFlag
+
+DEFAULT = "report"
+
+
+class _Default(TyperGroup):
+    """`trace LOG` is `trace report LOG`: what is no name of a command, nor --help, begins the default one."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] != "--help":
+            args = [DEFAULT, *args]
+        return super().parse_args(ctx, args)
+
+
+HELP = "Which guarantees apply to the clients of a log: `fltheory trace LOG`; logs of any process: `trace simulate`."
+commands = typer.Typer(cls=_Default, no_args_is_help=True, help=HELP)
+
+
+@commands.command(DEFAULT)
+def report(
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="A participation log, as for `fltheory weights`.")],
+    clients: Annotated[str | None, typer.Option(help="Number of clients, or a file with one client a line.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Number of rounds of the log.")] = None,
+    round_length: Annotated[str | None, typer.Option(help="Length of a round, for timestamps: 1h, 15m, 1d.")] = None,
+    labels: Annotated[Path | None, typer.Option(help="CSV with columns client, label.")] = None,
+    plan: Annotated[Path | None, typer.Option(help="PLAN.toml: rounds to its target at the rates of the log.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Hold a log against the assumptions of the theorems; `fltheory trace LOG` for short.
+
+    Rates, gaps, the longest absence, memory, tests, fits; then which assumptions hold, fail, or cannot be told; and
+    what follows: cutoff, weights, interval of amplification, ages of updates, room for snapshots.
+    """
+    from analysis import plan_command
+    from analysis.trace_report import planned, read_labels, to_json, to_text, trace_report
+    from analysis.traces import read_log
+    from fltheory.errors import InputError
+
+    if clients is not None and not clients.strip():
+        raise InputError("--clients", clients, "a number or a file")
+    found = read_log(log, clients=clients, rounds=rounds, round_length=round_length)
+    names = None if labels is None else read_labels(labels, found)
+    seen = trace_report(found, day=_day(round_length), labels=names)
+    promised = None if plan is None else planned(seen, plan)
+    if as_json:
+        shown = to_json(seen) | {"plan": None if promised is None else plan_command.to_json(*promised)}
+        print(json.dumps(shown, indent=1, ensure_ascii=False))
+        return
+    print(to_text(seen))
+    if promised is not None:
+        print(f"\nPlan, at the rates of the log\n\n{plan_command.as_text(*promised)}")
+
+
+def _day(round_length: str | None) -> int | None:
+    """Rounds of a day, where it has a whole number of at least two."""
+    from analysis.traces.columns import MICRO, UNITS, microseconds
+
+    if round_length is None:
+        return None
+    rounds, rest = divmod(UNITS["d"] * MICRO, microseconds("--round-length", round_length))
+    return rounds if rounds >= 2 and not rest else None
 
 
 @commands.command()

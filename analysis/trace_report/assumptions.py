@@ -139,11 +139,11 @@ def _gaps(facts: Facts) -> Ruling:
         return _absence(facts, away.sure, away.sure_from, "fails", "was off in every round of the log", sure)
     least, window = away.window
     if not most.holds:
-        said = "was not seen on in any round, and not seen off in all of them"
+        said = "was not seen on in any round, nor seen off in all of them"
         return _absence(facts, away.most, away.most_from, "cannot be told", said, most)
-    said = f"was off longest, so that E = {window} on this log"
+    said = f"was off longest: E = {window} on this log"
     if least < window:
-        said = f"may have been off longest, so that E is from {least} to {window}, as unobserved rounds were off or on"
+        said = f"may have been off longest: E is from {least} to {window} on this log, not all of which was observed"
     return _absence(facts, away.most, away.most_from, "holds", said, most)
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from analysis.traces.log import Floats, Ints
 from analysis.traces import Log
+from analysis.traces.log import Floats, Ints
 from fltheory.errors import InputError, count
 from fltheory.estimate import Estimate
 from fltheory.participation import ParticipationProcess
@@ -78,7 +78,7 @@ def _divergence(client: Ints, turn: Ints, weight: Floats, held: Ints, n_clients:
     # Sorted by client, then round: what one client does in one interval stands together.
     first = np.flatnonzero((np.diff(client[inside], prepend=-1) != 0) | (np.diff(part, prepend=-1) != 0))
     average = np.add.reduceat(weight[inside], first) / interval
-    squared = _halves(part[first], average, intervals, n_clients) ** 2
+    squared = np.minimum(_halves(part[first], average, intervals, n_clients) ** 2, 1.0)  # up to rounding it is
     worst = int(np.argmax(squared))
     return Divergence(interval, float(squared[worst]), float(squared.mean()), int(held[worst * interval]), intervals)
 
@@ -90,7 +90,7 @@ def _halves(part: Ints, average: Floats, parts: int, n_clients: int) -> Floats:
     rank = np.arange(part.size) - np.repeat(np.cumsum(size) - size, size)
     half = n_clients // 2
     sign = (rank < half) - 1.0 * (rank >= n_clients - half)
-    return np.bincount(part[order], weights=sign * average[order], minlength=parts)
+    return np.asarray(np.bincount(part[order], weights=sign * average[order], minlength=parts), dtype=np.float64)
 
 
 def process_divergence(

@@ -66,7 +66,9 @@ def steady_rates(log: Log, spacing: int = 1, level: float = LEVEL) -> Finding:
     which = np.flatnonzero((seen_early > 0) & (seen_late > 0))
     p = fisher_p(early[which], (seen_early + seen_late)[which], (early + late)[which], seen_early[which])
     null = f"each client has one rate in both halves of the log, its rounds {_apart(spacing)}independent"
-    return _client_by_client("steady rates", null, "Fisher's exact test of the counts of the halves", p, which, level)
+    return _client_by_client(
+        f"steady rates{_looking(spacing)}", null, "Fisher's exact test of the counts of the halves", p, which, level
+    )
 
 
 def independent_rounds(log: Log, level: float = LEVEL) -> Finding:
@@ -92,7 +94,8 @@ def equal_rates(log: Log, spacing: int = 1, level: float = LEVEL) -> Finding:
     Pearson's sum of (on - n p)^2 / (n p (1 - p)) against the gamma law with its mean and variance, which for plenty
     of rounds is the chi-square law. Every `spacing`-th round is looked at, as for `steady_rates`.
     """
-    on, observed = counts(log, 0, log.n_rounds, count("spacing", spacing))
+    spacing = count("spacing", spacing)
+    on, observed = counts(log, 0, log.n_rounds, spacing)
     which = observed > 0
     on, n = on[which], observed[which]
     null = f"all clients have one rate, and their rounds {_apart(spacing)}are independent"
@@ -104,7 +107,8 @@ def equal_rates(log: Log, spacing: int = 1, level: float = LEVEL) -> Finding:
         spread = float((2 + (1 - 6 * variance) / (n * variance)).mean())  # variance of a summand; 2 for chi-square
         value = pearson / (n.size - 1)
         p_value = float(gamma.sf(pearson, (n.size - 1) / spread, scale=spread)) if spread > 0 else math.nan
-    return Finding("equal rates", null, "Pearson's chi-square over its mean", "one test", value, p_value, level, n.size)
+    name = f"equal rates{_looking(spacing)}"
+    return Finding(name, null, "Pearson's chi-square over its mean", "one test", value, p_value, level, n.size)
 
 
 def independent_clients(log: Log, seed: int = 0, level: float = LEVEL) -> Finding:
@@ -178,3 +182,7 @@ def _client_by_client(name: str, null: str, statistic: str, p: Floats, which: In
 
 def _apart(spacing: int) -> str:
     return f"at least {spacing} apart " if spacing > 1 else ""
+
+
+def _looking(spacing: int) -> str:
+    return f", {spacing} rounds apart" if spacing > 1 else ""

@@ -145,9 +145,7 @@ def weights_report(log: Log, cutoff: int | float) -> WeightsReport:
     cutoff = checked_cutoff("cutoff", cutoff)
     n, on, observed = log.n_clients, log.participations(), log.observed_rounds()
     cut = stretches(log)
-    step = int(min(cutoff, log.n_rounds + 1))  # a longer cutoff never cuts
-    completed = np.bincount(log.client, weights=-(-cut.length // step), minlength=n) + cut.since // step
-    weight = np.divide(observed - cut.since % step, completed, out=np.ones(n), where=completed > 0)
+    completed, weight = weights_after(log, cutoff)
 
     gap, owner = cut.length[~cut.initial], log.client[~cut.initial]
     total = np.bincount(owner, weights=gap, minlength=n)
@@ -174,13 +172,22 @@ def weights_report(log: Log, cutoff: int | float) -> WeightsReport:
         rate_high=high[kind],
         mean_gap=np.divide(total, on - 1, out=np.full(n, math.nan), where=on > 1),
         longest_gap=longest,
-        intervals=completed.astype(np.int64),
-        weight=np.where(observed > 0, weight, math.nan),
+        intervals=completed,
+        weight=weight,
         exact_error=exact_error,
         long_run_scale=_scale(rate, cutoff)[kind],
         gaps=np.unique(gap, return_counts=True),
         shown=shown,
     )
+
+
+def weights_after(log: Log, cutoff: int | float) -> tuple[Ints, Floats]:
+    """Completed intervals and FedAU's weight of each client, (n_clients,); the weight is NaN for one never seen."""
+    n, observed, cut = log.n_clients, log.observed_rounds(), stretches(log)
+    step = int(min(cutoff, log.n_rounds + 1))  # a longer cutoff never cuts
+    completed = np.bincount(log.client, weights=-(-cut.length // step), minlength=n) + cut.since // step
+    weight = np.divide(observed - cut.since % step, completed, out=np.ones(n), where=completed > 0)
+    return completed.astype(np.int64), np.where(observed > 0, weight, math.nan)
 
 
 def kinds(on: Ints, observed: Ints) -> tuple[Ints, Ints]:

@@ -15,6 +15,7 @@ from analysis import verify as v
 from analysis.cli import app
 from analysis.evidence import Evidence
 from fltheory.ledger import ledger
+from fltheory.participation import Markov
 from fltheory.verdicts import recorded
 from tests.analysis.runs import made_up
 
@@ -91,6 +92,18 @@ def test_weights(tmp_path: Path) -> None:
         all_keys([printed("weights", str(tmp_path / "log.csv"), "--cutoff", "2", "--out", out, "--json")], names)
         == names
     )
+
+
+def test_trace(tmp_path: Path) -> None:
+    on = Markov.from_stability([0.3, 0.5, 0.6], 0.5).sample(96, seed=0)
+    rows = [f"{n},2024-01-{1 + t // 24:02}T{t % 24:02}:00,{int(on[t, n])}" for t in range(96) for n in range(3)]
+    (tmp_path / "log.csv").write_text("\n".join(["client,timestamp,available", *rows]))
+    (tmp_path / "labels.csv").write_text("client,label\n0,a\n1,b\n2,a\n")
+    (tmp_path / "plan.toml").write_text("target = 1.0\n")
+    given = [str(tmp_path / name) for name in ("log.csv", "labels.csv", "plan.toml")]
+    names = named("fltheory trace LOG --json")
+    found = printed("trace", given[0], "--round-length", "1h", "--labels", given[1], "--plan", given[2], "--json")
+    assert all_keys([found], names) == names
 
 
 def test_plan(tmp_path: Path) -> None:

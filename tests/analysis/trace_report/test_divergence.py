@@ -6,7 +6,6 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.special import comb
 
 from analysis.trace_report.divergence import divergences, interval_divergence, log_divergence, process_divergence
 from fltheory.errors import InputError

@@ -1,0 +1,308 @@
+"""The report on a log as text and as JSON, the most important first."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from analysis.trace_report.advice import advised_interval
+from analysis.trace_report.assumptions import Ruling, Word
+from analysis.trace_report.report import LEVEL, QUANTILES, TraceReport
+from analysis.traces.log import Floats, Ints
+
+WIDTH = 100
+WORDS: tuple[Word, ...] = ("fails", "holds", "cannot be told")
+MOST_NAMED = 5
+
+
+def to_text(report: TraceReport) -> str:
+    """What was read, what holds of it, what follows, and the evidence."""
+    parts = {
+        "The log": summary(report),
+        "Assumptions of theorems": assumptions(report),
+        "What follows": consequences(report),
+        "Tests": tests(report),
+        "Fits by likelihood, the best first": fit_table(report),
+        "Interval divergence of amplified FedAvg, (7), as a multiple of d^2": divergence_table(report),
+    }
+    return "\n\n".join("\n".join([title, *map(_wrapped, lines)]) for title, lines in parts.items())
+
+
+def summary(report: TraceReport) -> list[str]:
+    """Counts, rates, gaps, memory and the day."""
+    log, away = report.log, report.absences
+    never = int(np.count_nonzero(log.never_seen()))
+    on = log.participations()
+    unobserved = "not recorded (every round without a row counts as off)"
+    if log.observed is not None:
+        unobserved = f"{1 - log.observed_rounds().sum() / max((log.n_clients - never) * log.n_rounds, 1):.1%}"
+    rates = ", ".join(f"{value:.3g}" for value in np.nanquantile(report.rate, (0, 0.25, 0.5, 0.75, 1)))
+    lengths, times = report.gaps
+    least, most = away.window
+    n = int(away.most.argmax())
+    span = f"client {log.clients[n]}, rounds {away.most_from[n]} to {away.most_from[n] + away.most[n] - 1}"
+    window = f"{_window(most, log.n_rounds)}" + (
+        "" if least == most else f" (at least {least}: some rounds were not seen)"
+    )
+    lines = [
+        f"clients {log.n_clients} (never seen {never}, seen but never on {np.count_nonzero(on == 0) - never}); "
+        f"rounds {log.n_rounds}; participations {log.client.size}; unobserved {unobserved}",
+        f"rates: {rates} (least, quartiles, largest); intervals of each client: --json",
+        f"participants a round: {report.participants.min()} to {report.participants.max()}, median {report.cohort}",
+        f"gaps (observed rounds): {_quantiles(lengths, times)}",
+        f"longest absence: {int(away.most.max())} rounds ({span}), so E = {window}"
+        if away.most.max()
+        else "nobody was ever off",
+        _memory(report),
+    ]
+    if report.profile is not None:
+        top, bottom = int(np.nanargmax(report.profile)), int(np.nanargmin(report.profile))
+        lines.append(
+            f"day of {report.day} rounds, from the first round of the log on: share on from "
+            f"{report.profile[bottom]:.2f} (round {bottom} of the day) to {report.profile[top]:.2f} (round {top})"
+        )
+    if report.labelled is not None:
+        each = zip(report.labelled.names, report.labelled.clients, report.labelled.rates, strict=True)
+        shown = [f"{name} {rate:.3g} ({size} clients)" for name, size, rate in each][: 4 * MOST_NAMED]
+        lines.append(f"mean rate by label: {', '.join(shown)}")
+    return lines
+
+
+def _window(window: int, n_rounds: int) -> str:
+    return str(window) if window <= n_rounds else f"more than the {n_rounds} rounds of the log"
+
+
+def _memory(report: TraceReport) -> str:
+    found = report.memory
+    lags = found.correlation.size
+    first = f"{found.correlation[0]:.2f}" if lags else "unknown"
+    daily = f", {found.correlation[report.day - 1]:.2f} a day apart" if report.day and report.day <= lags else ""
+    reach = f"stays below 0.1 from lag {found.reach} on" if found.reach else "does not stay below 0.1"
+    return (
+        f"autocorrelation: {first} at lag 1{daily}; it {reach} (lags up to {lags}); in two-state chains it would fall "
+        f"e-fold in {found.relaxation:.2g} rounds. This is of the second order: no log bounds mixing coefficients"
+    )
+
+
+def _quantiles(lengths: Ints, times: Ints) -> str:
+    if not lengths.size:
+        return "none, as no client took part twice"
+    share = np.cumsum(times) / times.sum()
+    values = [int(lengths[np.searchsorted(share, q)]) for q in (0.5, 0.9, 0.99)]
+    return f"median {values[0]}, 90 % up to {values[1]}, 99 % up to {values[2]}, longest {lengths[-1]}"
+
+
+def assumptions(report: TraceReport) -> list[str]:
+    """Assumption by assumption, with the theorems that rest on it; those about objectives in a line."""
+    rulings: dict[str, Ruling] = {}
+    resting: dict[str, list[str]] = {}
+    objectives: set[str] = set()
+    for id_, theorem in report.theorems.items():
+        objectives |= set(theorem.objectives)
+        for name, ruling in theorem.assumptions.items():
+            rulings[name] = ruling
+            resting.setdefault(name, []).append(id_)
+    lines = []
+    for word in WORDS:
+        for name in (name for name, one in rulings.items() if one.word == word and name not in objectives):
+            lines.append(f"{name} {word}. {rulings[name].why} Rest on it: {', '.join(resting[name])}.")
+    silent = [id_ for id_, one in report.theorems.items() if set(one.assumptions) <= set(one.objectives)]
+    papers = sorted({id_.partition(".")[0] for id_ in silent})
+    lines.append(
+        f"About objectives, of which a log says nothing: {', '.join(sorted(objectives))}. {len(silent)} statements "
+        f"({', '.join(papers)}) state no other assumption: how their algorithms ask clients decides (see below)."
+    )
+    return lines
+
+
+def consequences(report: TraceReport) -> list[str]:
+    """Cutoff and weights, P, staleness, snapshots."""
+    cut, best, n = report.cutoff, advised_interval(report.divergences), report.log.n_clients
+    chain = "" if cut.chain is None else (
+        f"; K = {cut.chain} ({cut.chain_error:.3g}) for the chain fitted below, whose rounds are not independent"
+    )  # fmt: skip
+    room = report.snapshots
+    ages = ", ".join(
+        f"{size} clients a round: {_ages(report.staleness(size))}" for size in sorted({n, report.cohort}, reverse=True)
+    )
+    enough = "which is enough" if room.possible else "which is too little"
+    return [
+        f"FedAU: K = {cut.independent} has the least mean error, {cut.error:.3g}, over {cut.rounds} independent rounds "
+        f"at the median rate {cut.rate:.3g} (exact){chain}. Its weights with K = {cut.advised}: "
+        f"{_span(report.weight)}; of each client: --json, `fltheory weights LOG --cutoff {cut.advised}`.",
+        f"Amplified FedAvg: of the intervals below P = {best.interval} has the least interval divergence, "
+        f"delta~^2(P) <= {best.largest:.3g} d^2 whatever the objectives (mean over intervals {best.mean:.3g}; "
+        f"P = 1: {report.divergences[0].largest:.3g}).",
+        f"FedLaAvg: an update is at most so many rounds old (Lemma 1), with {ages}.",
+        f"FAST: all clients were seen on in {room.complete:.2%} of the rounds. Theorem 2 needs snapshots, uniform over "
+        f"all clients, in at least {room.least_rate:.2%} of them whatever the constants, {enough}; "
+        "fast.thm2.repaired and fast.thm1.repaired-A admit any rate of snapshots.",
+    ]
+
+
+def _ages(ages: tuple[float, float]) -> str:
+    least, most = ("no bound" if math.isinf(age) else f"{age:.0f}" for age in ages)
+    return most if least == most else f"{least} to {most}"
+
+
+def _span(values: Floats) -> str:
+    low, middle, high = np.nanquantile(values, (0, 0.5, 1))
+    return f"{low:.3g} to {high:.3g}, median {middle:.3g}"
+
+
+def tests(report: TraceReport) -> list[str]:
+    """Each test with null, statistic, level and correction."""
+    lines = []
+    for one in report.findings:
+        p_value = f"p = {one.p_value:.2g}" if one.p_value > 0 else "p below 1e-300"
+        said = f"{'REJECTED' if one.rejected else 'not rejected'}, {p_value}"
+        if math.isnan(one.p_value):
+            said = "nothing to test"
+        value = "" if math.isnan(one.value) else f" = {one.value:.3g}"
+        who = ""
+        if one.clients.size:
+            named = ", ".join(report.log.clients[n] for n in one.clients[:MOST_NAMED])
+            who = f"; {one.clients.size} of {one.tested} clients, first of all {named}"
+        lines.append(
+            f"{one.name}: {said}{who}. Null: {one.null}. Statistic: {one.statistic}{value}. Level {one.level:g}, "
+            f"{one.correction}."
+        )
+    return lines
+
+
+def fit_table(report: TraceReport) -> list[str]:
+    """Families by BIC."""
+    rows: list[Sequence[str]] = [("family", "numbers", "log-likelihood", "AIC", "BIC", "shared by all (95 %)")]
+    for fit in sorted(report.fits, key=lambda fit: fit.bic):
+        shared = ""
+        if fit.common:
+            name, found = fit.common
+            shared = f"{name} {found.value:.4g} [{found.low:.4g}, {found.high:.4g}]"
+        numbers = [f"{value:.1f}" if math.isfinite(value) else "-" for value in (fit.log_likelihood, fit.aic, fit.bic)]
+        rows.append((fit.family, str(fit.parameters), *numbers, shared))
+    note = (
+        f"on {report.n_fitted} clients that took part; -: the family cannot have made the log. Across unobserved "
+        "rounds chains take their m-step transition. The best of these need not be right: see the tests."
+    )
+    return [*_table(rows), note]
+
+
+def divergence_table(report: TraceReport) -> list[str]:
+    """One row an interval."""
+    rows = [("P", "largest", "mean", "intervals", "largest from round")]
+    for one in report.divergences:
+        rows.append((str(one.interval), f"{one.largest:.4g}", f"{one.mean:.4g}", str(one.intervals), str(one.first)))
+    return _table(rows)
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+
+
+def _wrapped(line: str) -> str:
+    return line if line.startswith("  ") else textwrap.fill(line, WIDTH, initial_indent="  ", subsequent_indent="    ")
+
+
+def to_json(report: TraceReport) -> dict[str, Any]:
+    """Everything as numbers and lists; null is "nothing to say" and "not bounded"."""
+    log, away = report.log, report.absences
+    per_client = {
+        "participations": log.participations(), "observed": log.observed_rounds(), "rate": report.rate,
+        "rate_low": report.rate_low, "rate_high": report.rate_high, "weight": report.weight,
+        "longest_absence": away.most, "longest_absence_from": away.most_from,
+        "longest_absence_seen": away.sure, "longest_absence_seen_from": away.sure_from,
+    }  # fmt: skip
+    cut, room, best = report.cutoff, report.snapshots, advised_interval(report.divergences)
+    return {
+        "summary": {
+            "clients": log.n_clients, "rounds": log.n_rounds, "participations": log.client.size,
+            "never_seen": int(np.count_nonzero(log.never_seen())), "rate_level": LEVEL,
+            "rate_quantiles": {f"{q:g}": float(np.nanquantile(report.rate, q)) for q in QUANTILES},
+            "window": {"least": away.window[0], "most": away.window[1]},
+        },
+        "clients": {"client": list(log.clients), **{name: _list(values) for name, values in per_client.items()}},
+        "participants": report.participants.tolist(),
+        "gaps": {"length": report.gaps[0].tolist(), "count": report.gaps[1].tolist()},
+        "day": None if report.profile is None else {"rounds": report.day, "share_on": _list(report.profile)},
+        "memory": {
+            "correlation": _list(report.memory.correlation), "reach": report.memory.reach,
+            "relaxation": _finite(report.memory.relaxation),
+        },
+        "labels": None if report.labelled is None else {
+            "label": list(report.labelled.names), "clients": report.labelled.clients.tolist(),
+            "rate": _list(report.labelled.rates),
+        },
+        "tests": [
+            {
+                "name": one.name, "null": one.null, "statistic": one.statistic, "value": _finite(one.value),
+                "p_value": _finite(one.p_value), "level": one.level, "correction": one.correction,
+                "rejected": one.rejected, "tested": one.tested, "clients": [log.clients[n] for n in one.clients],
+            }
+            for one in report.findings
+        ],
+        "fits": [
+            {
+                "family": fit.family, "parameters": fit.parameters, "log_likelihood": _finite(fit.log_likelihood),
+                "aic": _finite(fit.aic), "bic": _finite(fit.bic), "observations": fit.observations,
+                "shared": None if fit.common is None else {
+                    "name": fit.common[0], "value": fit.common[1].value, "low": fit.common[1].low,
+                    "high": fit.common[1].high, "level": fit.common[1].level,
+                },
+            }
+            for fit in report.fits
+        ],
+        "interval_divergence": [
+            {"interval": one.interval, "largest": one.largest, "mean": one.mean, "intervals": one.intervals,
+             "first": one.first}
+            for one in report.divergences
+        ],
+        "theorems": {
+            id_: {
+                **_ruling(one.ruling),
+                "assumptions": {name: _ruling(ruling) for name, ruling in one.assumptions.items()},
+                "objectives": list(one.objectives),
+            }
+            for id_, one in report.theorems.items()
+        },
+        "advice": {
+            "cutoff": {
+                "advised": cut.advised, "rate": cut.rate, "rounds": cut.rounds, "independent": cut.independent,
+                "independent_error": cut.error, "chain": cut.chain, "chain_error": cut.chain_error,
+            },
+            "interval": best.interval,
+            "staleness": [
+                {"cohort": size, "least": _finite(least), "most": _finite(most)}
+                for size in sorted({log.n_clients, report.cohort})
+                for least, most in [report.staleness(size)]
+            ],
+            "snapshots": {
+                "complete": room.complete, "most_on": room.most_on, "least_rate": room.least_rate,
+                "possible": room.possible,
+            },
+        },
+    }  # fmt: skip
+
+
+def _ruling(one: Ruling) -> dict[str, Any]:
+    return {
+        "word": one.word,
+        "why": one.why,
+        "client": one.client,
+        "round": one.round,
+        "constants": dict(one.constants),
+    }
+
+
+def _list(values: np.ndarray[Any, Any]) -> list[float | None]:
+    return [_finite(value) for value in values.tolist()]
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

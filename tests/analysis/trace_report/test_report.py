@@ -1,0 +1,153 @@
+"""The whole report: what is written of a log, as text, as JSON, by the command, and on bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from analysis.cli import app
+from analysis.trace_report import TraceReport, planned, read_labels, to_json, to_text, trace_report
+from analysis.trace_report.advice import least_snapshot_rate
+from analysis.weights_report import weights_report
+from fltheory.errors import InputError
+from fltheory.ledger import ledger
+from fltheory.participation import Bernoulli, Markov
+from fltheory.weights import best_cutoff
+from tests.analysis.trace_report.logs import dense, sampled
+
+
+@pytest.fixture(scope="module")
+def report() -> TraceReport:
+    """Twenty-five days of hours of four clients, of which the last never comes."""
+    on = Markov.from_stability([0.2, 0.4, 0.6, 0.5], 0.5).sample(600, seed=0)
+    on[:, 3] = False
+    observed = np.random.default_rng(0).random(on.shape) < 0.9
+    return trace_report(dense(on, observed), day=24, labels=("a", "a", "b", "b"))
+
+
+def test_what_follows_is_what_the_parts_say(report: TraceReport) -> None:
+    log, cut = report.log, report.cutoff
+    assert cut.rate == np.median(log.participations()[:3] / log.observed_rounds()[:3])
+    assert cut.independent == best_cutoff(cut.rate, cut.rounds)
+    assert cut.chain == cut.advised
+    np.testing.assert_array_equal(report.weight, weights_report(log, cut.advised).weight)
+    assert report.staleness(2) == (np.inf, np.inf)  # one client never comes
+    assert report.best_fit.family == "Markov, a rate each, one stability"
+    assert report.theorems["fedlaavg.thm3"].ruling.word in ("fails", "cannot be told")
+    assert report.theorems["fedau.thm3"].ruling.word == "fails"
+    assert [one.interval for one in report.divergences if one.interval in (24, 168)] == [24, 168]
+
+
+def test_ages_of_updates_are_those_of_lemma_1() -> None:
+    found = trace_report(dense([[1, 1], [0, 1], [1, 0], [1, 1]]))
+    assert found.absences.window == (2, 2)
+    assert found.staleness(1) == (3, 3)  # ceil(2 / 1) 2 - 1
+    assert found.cohort == 1
+    assert found.snapshots.complete == 0.5
+    assert not found.snapshots.possible
+
+
+def test_snapshots_in_every_round_are_enough() -> None:
+    assert trace_report(dense(np.ones((6, 2)))).snapshots.possible
+    least = least_snapshot_rate()
+    q = ledger["fast.thm2.app"].conditions["snapshots"]
+    free = {s.name: s for s in q.free_symbols}
+    at = {free["smoothness"]: 1, free["strong_convexity"]: 1, free["local_steps"]: 1}
+    steps = np.linspace(0.001, 0.1, 200)
+    assert any(bool(q.subs({**at, free["local_lr"]: lr, free["snapshot_rate"]: least + 1e-5})) for lr in steps)
+    assert not any(bool(q.subs({**at, free["local_lr"]: lr, free["snapshot_rate"]: least - 1e-5})) for lr in steps)
+
+
+def test_the_text_says_the_most_important_first(report: TraceReport) -> None:
+    text = to_text(report)
+    titles = ["The log", "Assumptions of theorems", "What follows", "Tests", "Fits by likelihood", "Interval divergence"]
+    assert [line for line in text.splitlines() if line and not line.startswith(" ")] == [
+        next(line for line in text.splitlines() if line.startswith(title)) for title in titles
+    ]
+    flat = " ".join(text.split())
+    for part in (
+        "clients 4 (never seen 0, seen but never on 1); rounds 600",
+        "fedau.ass4 fails. Rejected: independent rounds",
+        "mean rate by label: a 0.3",
+        f"FedAU: K = {report.cutoff.independent} has the least mean error",
+        "2 clients a round: no bound",
+        "Level 0.01, Holm over clients",
+        "stability 0.",
+    ):
+        assert part in flat
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_json_is_all_numbers(report: TraceReport) -> None:
+    def no_constant(name: str) -> None:
+        raise AssertionError(name)
+
+    found = json.loads(json.dumps(to_json(report)), parse_constant=no_constant)
+    assert found["clients"]["longest_absence"][3] == 600
+    assert found["advice"]["staleness"][0]["most"] is None
+    assert set(found["theorems"]) == set(report.theorems)
+
+
+def test_a_log_of_one_participation_has_a_report() -> None:
+    for log in (dense([[1]]), dense([[0, 0], [1, 0]], [[0, 0], [1, 1]]), sampled(Bernoulli([1.0]), 3, 0)):
+        found = trace_report(log)
+        assert to_text(found)
+        json.dumps(to_json(found), allow_nan=False)
+
+
+def test_a_plan_takes_what_the_log_knows(tmp_path: Path, report: TraceReport) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text('target = 1.0\nrates = [0.9]\nalgorithms = ["fedlaavg"]\n[constants]\nn_clients = 77\nwindow = 3\n')
+    task, outcomes = planned(report, file)
+    np.testing.assert_array_equal(task.rates, report.rate[:3])
+    assert (task.constants["n_clients"], task.constants["window"]) == (3, report.absences.most[:3].max() + 1)
+    assert {one.statement.algorithm for one in outcomes} == {"fedlaavg"}
+
+
+def run(folder: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(app, ["trace", *(str(folder / a) if "." in a else a for a in arguments)])
+
+
+def test_the_command(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("client,round\na,0\na,2\nb,1\na,5\nb,3\n")
+    text = run(tmp_path, "log.csv", "--rounds", "9")
+    assert text.exit_code == 0
+    assert text.stdout.startswith("The log\n  clients 2")
+    found: dict[str, Any] = json.loads(run(tmp_path, "--json", "log.csv", "--rounds", "9").stdout)
+    assert found["summary"]["window"] == {"least": 6, "most": 6}
+    assert found["plan"] is None
+    assert run(tmp_path, "--help").exit_code == 0
+
+
+BAD = {
+    "no such column": ("client,group\na,1\n", "a CSV file with the columns client and label"),
+    "twice": ("client,label\na,1\na,2\nb,1\n", "client in --labels must be there once; got 'a'"),
+    "one missing": ("client,label\na,1\n", "a label for every client of the log, such as b"),
+    "empty": ("", "a CSV file with the columns client and label"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_labels_are_refused_in_a_sentence(name: str, tmp_path: Path) -> None:
+    content, said = BAD[name]
+    (tmp_path / "labels.csv").write_text(content)
+    log = dense([[1, 1]])
+    with pytest.raises(InputError, match=said.replace("'", ".")):
+        read_labels(tmp_path / "labels.csv", type(log)(("a", "b"), 1, log.client, log.round))
+
+
+def test_bad_input_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    log = dense([[1, 1]])
+    with pytest.raises(InputError, match="a file that can be read"):
+        read_labels(tmp_path / "none.csv", log)
+    with pytest.raises(InputError, match="as many as clients, 2"):
+        trace_report(log, labels=("a",))
+    with pytest.raises(InputError, match="day must be a whole number of at least 2"):
+        trace_report(log, day=1)
+    with pytest.raises(InputError, match="one with at least one participation"):
+        trace_report(dense([[0]], [[1]]))
