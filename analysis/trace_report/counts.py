@@ -20,7 +20,7 @@ def counts(log: Log, first: int, last: int, spacing: int = 1) -> tuple[Ints, Int
     on = _count(log.client, log.round, log.n_clients, first, last, spacing)
     if log.observed is None:
         rounds = len(range(first, last, spacing))
-        return on, np.where(log.participations() > 0, rounds, 0).astype(np.int64)
+        return on, np.where(log.never_seen(), 0, rounds).astype(np.int64)
     return on, _count(*log.observed, log.n_clients, first, last, spacing)
 
 
@@ -36,7 +36,7 @@ def by_phase(log: Log, period: int) -> tuple[Ints, Ints]:
     if log.observed is not None:
         return on, np.bincount(log.observed[1] % period, minlength=period)
     rounds = np.bincount(np.arange(log.n_rounds) % period, minlength=period)
-    return on, rounds * np.count_nonzero(log.participations())
+    return on, rounds * np.count_nonzero(~log.never_seen())
 
 
 def fitted_rates(log: Log) -> Floats:

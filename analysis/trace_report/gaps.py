@@ -45,7 +45,7 @@ def absences(log: Log) -> Absences:
     """
     most, most_from = _between(log)
     if log.observed is None:
-        seen = log.participations() > 0
+        seen = ~log.never_seen()
         return Absences(log.n_rounds, np.where(seen, most, 0), np.where(seen, most_from, -1), most, most_from)
     return Absences(log.n_rounds, *_seen_off(log, *log.observed), most, most_from)
 

@@ -38,7 +38,7 @@ def summary(report: TraceReport) -> list[str]:
     never = int(np.count_nonzero(log.never_seen()))
     on = log.participations()
     unobserved = "not recorded (every round without a row counts as off)"
-    if log.observed is not None:
+    if log.records_observation:
         unobserved = f"{1 - log.observed_rounds().sum() / max((log.n_clients - never) * log.n_rounds, 1):.1%}"
     rates = ", ".join(f"{value:.3g}" for value in np.nanquantile(report.rate, (0, 0.25, 0.5, 0.75, 1)))
     lengths, times = report.gaps

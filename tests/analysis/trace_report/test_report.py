@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,8 @@ def test_what_follows_is_what_the_parts_say(report: TraceReport) -> None:
     assert cut.independent == best_cutoff(cut.rate, cut.rounds)
     assert cut.chain == cut.advised
     np.testing.assert_array_equal(report.weight, weights_report(log, cut.advised).weight)
-    assert report.staleness(2) == (np.inf, np.inf)  # one client never comes
+    least, _ = report.absences.window
+    assert report.staleness(2) == (2 * least - 1, np.inf)  # one client may have come in rounds that nobody saw
     assert report.best_fit.family == "Markov, a rate each, one stability"
     assert report.theorems["fedlaavg.thm3"].ruling.word in ("fails", "cannot be told")
     assert report.theorems["fedau.thm3"].ruling.word == "fails"
@@ -65,7 +67,7 @@ def test_snapshots_in_every_round_are_enough() -> None:
 
 def test_the_text_says_the_most_important_first(report: TraceReport) -> None:
     text = to_text(report)
-    titles = ["The log", "Assumptions of theorems", "What follows", "Tests", "Fits by likelihood", "Interval divergence"]
+    titles = ["The log", "Assumptions of theorems", "What follows", "Tests", "Fits by", "Interval divergence"]
     assert [line for line in text.splitlines() if line and not line.startswith(" ")] == [
         next(line for line in text.splitlines() if line.startswith(title)) for title in titles
     ]
@@ -73,14 +75,26 @@ def test_the_text_says_the_most_important_first(report: TraceReport) -> None:
     for part in (
         "clients 4 (never seen 0, seen but never on 1); rounds 600",
         "fedau.ass4 fails. Rejected: independent rounds",
-        "mean rate by label: a 0.3",
+        f"mean rate by label: a {report.labelled.rates[0]:.3g} (2 clients), b",
         f"FedAU: K = {report.cutoff.independent} has the least mean error",
-        "2 clients a round: no bound",
+        f"4 clients a round: {report.staleness(4)[0]:.0f} to no bound",
         "Level 0.01, Holm over clients",
         "stability 0.",
     ):
         assert part in flat
     assert max(map(len, text.splitlines())) <= 120
+
+
+def test_clients_watched_throughout_need_no_list_of_observations() -> None:
+    """A log that says so in a word and one that lists every round: the same report, also of one that is never on."""
+    on = Markov.from_stability([0.2, 0.4, 0.6, 0.5], 0.5).sample(300, seed=1)
+    on[:, 3] = False
+    listed = dense(on, np.ones_like(on))
+    said = replace(listed, observed=None, seen=np.ones(4, dtype=np.bool_))
+    one, other = trace_report(said, day=24), trace_report(listed, day=24)
+    assert to_text(one) == to_text(other)
+    np.testing.assert_allclose(one.memory.correlation, other.memory.correlation, rtol=0, atol=1e-14)
+    assert to_json(one) | {"memory": None} == to_json(other) | {"memory": None}
 
 
 def test_json_is_all_numbers(report: TraceReport) -> None:
