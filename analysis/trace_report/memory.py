@@ -48,7 +48,7 @@ def memory(log: Log, most_lags: int = MOST_LAGS) -> Memory:
     >>> chain = Markov.from_stability([0.3] * 50, 0.6)
     >>> log = Log(tuple("c" * 50), 2000, *chain.sample_events(2000, seed=0))
     >>> memory(log).correlation[:3].round(2).tolist(), memory(log).reach
-    ([0.59, 0.35, 0.21], 5)
+    ([0.6, 0.36, 0.21], 5)
     """
     observations = log.client.size if log.observed is None else log.observed[0].size
     lags = max(1, min(log.n_rounds // 2, most_lags, PRODUCTS // max(observations, 1)))
