@@ -36,6 +36,7 @@ def report(
     round_length: Annotated[str | None, typer.Option(help="Length of a round, for timestamps: 1h, 15m, 1d.")] = None,
     labels: Annotated[Path | None, typer.Option(help="CSV with columns client, label.")] = None,
     plan: Annotated[Path | None, typer.Option(help="PLAN.toml: rounds to its target at the rates of the log.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with pictures too.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Hold a log against the assumptions of the theorems; `fltheory trace LOG` for short.
@@ -44,23 +45,33 @@ def report(
     what follows: cutoff, weights, interval of amplification, ages of updates, room for snapshots.
     """
     from analysis import plan_command
-    from analysis.trace_report import planned, read_labels, to_json, to_text, trace_report
+    from analysis.files import require_writable, write_text
+    from analysis.trace_report import planned, read_labels, to_json, to_page, to_text, trace_report
     from analysis.traces import read_log
     from fltheory.errors import InputError
 
     if clients is not None and not clients.strip():
         raise InputError("--clients", clients, "a number or a file")
+    if html is not None:
+        require_writable(html)
+        inputs = [path for path in (log, labels, plan, clients and Path(clients)) if path is not None and path != ""]
+        if any(path.exists() and html.exists() and html.samefile(path) for path in inputs):
+            raise InputError("--html", str(html), "another file than what is read")
     found = read_log(log, clients=clients, rounds=rounds, round_length=round_length)
     names = None if labels is None else read_labels(labels, found)
     seen = trace_report(found, day=_day(round_length), labels=names)
     promised = None if plan is None else planned(seen, plan)
+    told = "" if promised is None else plan_command.as_text(*promised)
+    if html is not None:
+        write_text(html, to_page(seen, log.name, told))
+        print(f"page: {html}", file=sys.stderr)
     if as_json:
         shown = to_json(seen) | {"plan": None if promised is None else plan_command.to_json(*promised)}
         print(json.dumps(shown, indent=1, ensure_ascii=False))
         return
     print(to_text(seen))
-    if promised is not None:
-        print(f"\nPlan, at the rates of the log\n\n{plan_command.as_text(*promised)}")
+    if told:
+        print(f"\nPlan, at the rates of the log\n\n{told}")
 
 
 def _day(round_length: str | None) -> int | None:

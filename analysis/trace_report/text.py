@@ -1,17 +1,16 @@
-"""The report on a log as text and as JSON, the most important first."""
+"""The report on a log as text, the most important first."""
 
 from __future__ import annotations
 
 import math
 import textwrap
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from analysis.trace_report.advice import advised_interval
 from analysis.trace_report.assumptions import Ruling, Word
-from analysis.trace_report.report import LEVEL, QUANTILES, TraceReport
+from analysis.trace_report.report import TraceReport
 from analysis.traces.log import Floats, Ints
 
 WIDTH = 100
@@ -98,6 +97,12 @@ def _quantiles(lengths: Ints, times: Ints) -> str:
 
 def assumptions(report: TraceReport) -> list[str]:
     """Assumption by assumption, with the theorems that rest on it; those about objectives in a line."""
+    found, rest = judged(report)
+    return [*(f"{name} {one.word}. {one.why} Rest on it: {', '.join(ids)}." for name, one, ids in found), rest]
+
+
+def judged(report: TraceReport) -> tuple[list[tuple[str, Ruling, list[str]]], str]:
+    """(id of an assumption, what the log says of it, ids that rest on it), what fails first; a sentence on the rest."""
     rulings: dict[str, Ruling] = {}
     resting: dict[str, list[str]] = {}
     objectives: set[str] = set()
@@ -106,17 +111,14 @@ def assumptions(report: TraceReport) -> list[str]:
         for name, ruling in theorem.assumptions.items():
             rulings[name] = ruling
             resting.setdefault(name, []).append(id_)
-    lines = []
-    for word in WORDS:
-        for name in (name for name, one in rulings.items() if one.word == word and name not in objectives):
-            lines.append(f"{name} {word}. {rulings[name].why} Rest on it: {', '.join(resting[name])}.")
+    asked = sorted(rulings.keys() - objectives, key=lambda name: (WORDS.index(rulings[name].word), name))
     silent = [id_ for id_, one in report.theorems.items() if set(one.assumptions) <= set(one.objectives)]
     papers = sorted({id_.partition(".")[0] for id_ in silent})
-    lines.append(
+    rest = (
         f"About objectives, of which a log says nothing: {', '.join(sorted(objectives))}. {len(silent)} statements "
         f"({', '.join(papers)}) state no other assumption: how their algorithms ask clients decides (see below)."
     )
-    return lines
+    return [(name, rulings[name], resting[name]) for name in asked], rest
 
 
 def consequences(report: TraceReport) -> list[str]:
@@ -208,101 +210,3 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _wrapped(line: str) -> str:
     return line if line.startswith("  ") else textwrap.fill(line, WIDTH, initial_indent="  ", subsequent_indent="    ")
-
-
-def to_json(report: TraceReport) -> dict[str, Any]:
-    """Everything as numbers and lists; null is "nothing to say" and "not bounded"."""
-    log, away = report.log, report.absences
-    per_client = {
-        "participations": log.participations(), "observed": log.observed_rounds(), "rate": report.rate,
-        "rate_low": report.rate_low, "rate_high": report.rate_high, "weight": report.weight,
-        "longest_absence": away.most, "longest_absence_from": away.most_from,
-        "longest_absence_seen": away.sure, "longest_absence_seen_from": away.sure_from,
-    }  # fmt: skip
-    cut, room, best = report.cutoff, report.snapshots, advised_interval(report.divergences)
-    return {
-        "summary": {
-            "clients": log.n_clients, "rounds": log.n_rounds, "participations": log.client.size,
-            "never_seen": int(np.count_nonzero(log.never_seen())), "rate_level": LEVEL,
-            "rate_quantiles": {f"{q:g}": float(np.nanquantile(report.rate, q)) for q in QUANTILES},
-            "window": {"least": away.window[0], "most": away.window[1]},
-        },
-        "clients": {"client": list(log.clients), **{name: _list(values) for name, values in per_client.items()}},
-        "participants": report.participants.tolist(),
-        "gaps": {"length": report.gaps[0].tolist(), "count": report.gaps[1].tolist()},
-        "day": None if report.profile is None else {"rounds": report.day, "share_on": _list(report.profile)},
-        "memory": {
-            "correlation": _list(report.memory.correlation), "reach": report.memory.reach,
-            "relaxation": _finite(report.memory.relaxation),
-        },
-        "labels": None if report.labelled is None else {
-            "label": list(report.labelled.names), "clients": report.labelled.clients.tolist(),
-            "rate": _list(report.labelled.rates),
-        },
-        "tests": [
-            {
-                "name": one.name, "null": one.null, "statistic": one.statistic, "value": _finite(one.value),
-                "p_value": _finite(one.p_value), "level": one.level, "correction": one.correction,
-                "rejected": one.rejected, "tested": one.tested, "clients": [log.clients[n] for n in one.clients],
-            }
-            for one in report.findings
-        ],
-        "fits": [
-            {
-                "family": fit.family, "parameters": fit.parameters, "log_likelihood": _finite(fit.log_likelihood),
-                "aic": _finite(fit.aic), "bic": _finite(fit.bic), "observations": fit.observations,
-                "shared": None if fit.common is None else {
-                    "name": fit.common[0], "value": fit.common[1].value, "low": fit.common[1].low,
-                    "high": fit.common[1].high, "level": fit.common[1].level,
-                },
-            }
-            for fit in report.fits
-        ],
-        "interval_divergence": [
-            {"interval": one.interval, "largest": one.largest, "mean": one.mean, "intervals": one.intervals,
-             "first": one.first}
-            for one in report.divergences
-        ],
-        "theorems": {
-            id_: {
-                **_ruling(one.ruling),
-                "assumptions": {name: _ruling(ruling) for name, ruling in one.assumptions.items()},
-                "objectives": list(one.objectives),
-            }
-            for id_, one in report.theorems.items()
-        },
-        "advice": {
-            "cutoff": {
-                "advised": cut.advised, "rate": cut.rate, "rounds": cut.rounds, "independent": cut.independent,
-                "independent_error": cut.error, "chain": cut.chain, "chain_error": cut.chain_error,
-            },
-            "interval": best.interval,
-            "staleness": [
-                {"cohort": size, "least": _finite(least), "most": _finite(most)}
-                for size in sorted({log.n_clients, report.cohort})
-                for least, most in [report.staleness(size)]
-            ],
-            "snapshots": {
-                "complete": room.complete, "most_on": room.most_on, "least_rate": room.least_rate,
-                "possible": room.possible,
-            },
-        },
-    }  # fmt: skip
-
-
-def _ruling(one: Ruling) -> dict[str, Any]:
-    return {
-        "word": one.word,
-        "why": one.why,
-        "client": one.client,
-        "round": one.round,
-        "constants": dict(one.constants),
-    }
-
-
-def _list(values: np.ndarray[Any, Any]) -> list[float | None]:
-    return [_finite(value) for value in values.tolist()]
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
