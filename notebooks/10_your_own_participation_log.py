@@ -26,6 +26,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from analysis.figures.style import notebook_style
+from analysis.trace_report import trace_report
 from analysis.traces import read_log, stretches
 from analysis.weights_report import weights_report
 from fltheory.ledger import ledger
@@ -180,6 +181,44 @@ for cohort in (log.n_clients, log.n_clients // 4):
     print(f"{cohort} clients a round: updates at most {bound:.0f} rounds old; the median gap is {np.median(gaps):.0f}")
 
 # %% [markdown]
+# ## All of it at once
+# `trace_report` (`fltheory trace LOG`) holds the log against every theorem of the ledger, assumption by assumption,
+# with tests that say their null and their level, and draws the conclusions. On the right the interval divergence of
+# amplified FedAvg, (7): what averaging over $P$ rounds leaves of the heterogeneity $d^2$, whatever the objectives.
+
+# %%
+report = trace_report(log, day=hours)
+for name in ("fedau.thm3", "fedlaavg.thm3", "amplified.thm31", "fast.thm1"):
+    ruling = report.theorems[name].ruling
+    print(f"{name} {ruling.word}: {ruling.why}")
+for test in report.findings:
+    print(f"{test.name}: {'rejected' if test.rejected else 'not rejected'} at level {test.level} ({test.correction})")
+print(f"likeliest family: {report.best_fit.family}; K = {report.cutoff.advised} for its chain")
+assert report.theorems["fedau.thm3"].ruling.word == "fails"
+assert report.best_fit.family.startswith("Markov")
+
+figure, (left, right) = plt.subplots(1, 2)
+by_bic = sorted(report.fits, key=lambda fit: fit.bic)
+possible = [fit for fit in by_bic if np.isfinite(fit.bic)]
+left.barh([fit.family for fit in possible], [fit.bic - possible[0].bic for fit in possible])
+left.invert_yaxis()
+left.set(xlabel="BIC above the least", title="families by likelihood")
+P = [one.interval for one in report.divergences]
+right.loglog(P, [one.largest for one in report.divergences], marker=".", label="largest over intervals")
+right.loglog(P, [one.mean for one in report.divergences], marker=".", label="mean over intervals")
+right.set(
+    xlabel="interval P (rounds)",
+    ylabel=r"$\tilde\delta^2(P)/d^2$",
+    title="what amplification asks about",
+    ylim=(0.01, 1.5),
+)
+right.legend(loc="lower left")
+assert report.divergences[-1].largest < report.divergences[0].largest
+
+# %% [markdown]
+# The day and the streaks refute coins; a chain with one stability describes the log far better, though it knows of no
+# day, so the likeliest family is not the truth either. Rates differ, so the divergence does not vanish with $P$.
+#
 # ## What to take from it
 # - Independence fails, so Theorem 3 of FedAU, which assumes it, says nothing about these clients; its weights still
 #   settle where `fedau.longrun` says for stationary processes.
@@ -192,7 +231,8 @@ assert np.median(gaps) * 5 < E
 
 # %% [markdown]
 # ## Try this
-# - `fltheory weights YOUR.csv --cutoff 50` (with `--round-length 1h` for timestamps) does the first half of this page.
+# - `fltheory trace YOUR.csv` (with `--round-length 1h` for timestamps) tells which theorems apply to your clients, and
+#   `fltheory weights YOUR.csv --cutoff 50` gives the weights of each.
 # - Without a column `available` each row is a participation and all other rounds count as off. What does yours record?
 # - `Recorded.from_events(log.client, log.round, n_clients=..., n_rounds=..., end="repeat")` makes a process of a log:
 #   use it wherever this project takes one, in a simulation, for instance.
