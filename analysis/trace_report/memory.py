@@ -22,8 +22,8 @@ class Memory:
     """The autocorrelation of availability, pooled over clients, and what it says of mixing.
 
     correlation   [m - 1]: of lag m = 1, 2, ...; NaN where no pair of rounds so far apart was observed
-    reach         the smallest lag from which on all computed correlations are below 0.1 in size; None if there is
-                  none among the lags computed: a habit, such as a day, or a trend does not fade
+    reach         the smallest lag from which on all computed correlations are below 0.1 in size; None if that is not
+                  so for half of the lags computed: a habit, such as a day, or a trend does not fade
     relaxation    rounds in which the correlation falls e-fold, -1 / log(correlation at lag 1), as it does for a
                   two-state chain with this correlation at lag 1; 0 where that is not above 0, infinite where it is 1
 
@@ -98,7 +98,7 @@ def _pairs(client: Ints, when: Ints, lags: int) -> Iterator[tuple[Ints, Ints, In
 def _reach(correlation: Floats) -> int | None:
     strong = np.flatnonzero(~(np.abs(correlation) < WEAK))  # NaN counts as strong: nothing is known there
     first = int(strong[-1]) + 2 if strong.size else 1
-    return first if first <= correlation.size else None
+    return first if 2 * first <= correlation.size + 1 else None  # the last lags may be weak between two days
 
 
 def _relaxation(correlation: Floats) -> float:

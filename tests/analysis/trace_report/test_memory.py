@@ -50,6 +50,7 @@ def test_reach_and_relaxation() -> None:
     assert chain.relaxation == pytest.approx(-1 / math.log(0.8), rel=0.1)
     habit = memory(sampled(Cyclic([0.5] * 4, period=20), 400, seed=1))
     assert habit.reach is None
+    assert memory(sampled(Cyclic([0.5] * 4, period=20), 400, seed=1), 45).reach is None  # though lag 45 is weak
     assert habit.correlation[19] == pytest.approx(1)
     assert memory(dense(np.tile([[1], [0]], (10, 1)))).relaxation == 0
     assert math.isnan(memory(dense([[1], [1]])).relaxation)
