@@ -26,8 +26,8 @@ _INDENT: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "  "}
 
 
 def claim_as_json(claim: Claim) -> dict[str, Any]:
-    """Statement and recorded evidence as a plain dictionary."""
-    bound = claim.bound
+    """Statement and recorded evidence as a plain dictionary, and what has changed since."""
+    bound, entry = claim.bound, recorded().get(claim.id)
     return {
         "id": claim.id,
         "title": claim.title,
@@ -44,7 +44,9 @@ def claim_as_json(claim: Claim) -> dict[str, Any]:
         "uses": list(claim.uses),
         "repaired_by": claim.repaired_by,
         "gap": claim.gap,
-        "recorded": recorded().get(claim.id),
+        "recorded": entry,
+        "claim_changed": entry is not None and _claim_changed(claim, entry),
+        "checks_changed": entry is not None and checks_changed(entry),
     }
 
 
@@ -142,7 +144,7 @@ def _verdict_lines(claim: Claim, entry: dict[str, Any] | None) -> list[str]:
     if entry is None:
         return ["verdict: none recorded"]
     lines = [f"verdict: {entry['verdict']} ({MEANING[entry['verdict']]})"]
-    if entry["claim_sha256"] != claim.digest:
+    if _claim_changed(claim, entry):
         lines.append("  STALE: the claim has changed since this was recorded")
     if checks_changed(entry):
         lines.append("  STALE: its checks have changed since this was recorded")
@@ -162,6 +164,10 @@ def _verdict_lines(claim: Claim, entry: dict[str, Any] | None) -> list[str]:
         if "witness" in evidence:
             lines += ["  witness", *_witness_lines(evidence["witness"])]
     return lines
+
+
+def _claim_changed(claim: Claim, entry: Mapping[str, Any]) -> bool:
+    return bool(entry["claim_sha256"] != claim.digest)
 
 
 def _rests_on(evidence: Mapping[str, Any]) -> list[str]:

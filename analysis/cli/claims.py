@@ -36,7 +36,8 @@ def list_claims(
         if paper in (None, id_.partition(".")[0]) and verdict in (None, entry["verdict"])
     }
     if as_json:
-        print(json.dumps(chosen, indent=1, ensure_ascii=False))
+        listed = {id_: entry | {"checks_changed": checks_changed(entry)} for id_, entry in chosen.items()}
+        print(json.dumps(listed, indent=1, ensure_ascii=False))
         return
     width = max((len(id_) for id_ in chosen), default=0)
     for id_, entry in chosen.items():

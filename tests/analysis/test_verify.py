@@ -140,10 +140,14 @@ def test_a_list_and_a_page_say_so_too(monkeypatch: pytest.MonkeyPatch) -> None:
     _source_sha256.cache_clear()
     try:
         pages = {id_: CliRunner().invoke(app, ["show", id_]).stdout for id_ in ("fedau.thm3", "fedau.facts")}
+        shown = {id_: json.loads(CliRunner().invoke(app, ["show", id_, "--json"]).stdout) for id_ in pages}
         listed = CliRunner().invoke(app, ["list", "--paper", "fedau"]).stdout.splitlines()
+        entries = json.loads(CliRunner().invoke(app, ["list", "--paper", "fedau", "--json"]).stdout)
     finally:
         _source_sha256.cache_clear()
     said = {id_: "STALE: its checks have changed since this was recorded" in page for id_, page in pages.items()}
     assert said == {"fedau.thm3": True, "fedau.facts": False}
+    assert {id_: page["checks_changed"] for id_, page in shown.items()} == said
+    assert {id_: entries[id_]["checks_changed"] for id_ in said} == said
     told = {line.split()[0]: line.endswith("(STALE: its checks have changed)") for line in listed}
     assert (told["fedau.thm3"], told["fedau.facts"]) == (True, False)
