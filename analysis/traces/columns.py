@@ -59,6 +59,9 @@ def rounds(table: Table, column: str = "round") -> npt.NDArray[np.int64]:
     _require_plain(table, column)
     numbers = _whole(table, column)
     table.require(column, numbers >= 0, "a whole number of at least 0 (and less than 2**63)")
+    where = " in a column called timestamp" if column == "round" else ""
+    allowed = f"a round that does not look like a date (of dates written as 2024-01-31{where} say --round-length)"
+    _require_no_dates(table, column, numbers, allowed)
     return numbers.to_numpy()
 
 
@@ -82,17 +85,23 @@ def instants(table: Table, name: str) -> tuple[pl.Series, str]:
         kind = WITH_OFFSET if getattr(column.dtype, "time_zone", None) else WITHOUT_OFFSET
     elif column.dtype.is_numeric() or text.head(1).cast(pl.Float64, strict=False).is_not_null().all():
         seconds = text.cast(pl.Float64, strict=False)
-        digits = seconds.abs().cast(pl.Int64, strict=False).cast(pl.String)  # of the value, however it is written
-        compact = digits.str.contains(COMPACT).fill_null(False)
-        if 2 * compact.sum() > len(text):  # one slip does not make seconds of dates
-            allowed = "a date written as 2024-01-31, or a number of seconds that does not look like a date"
-            table.require(name, ~compact, allowed)
-        found, kind = (seconds * MICRO).round().cast(pl.Int64, strict=False), SECONDS
+        allowed = "a date written as 2024-01-31, or a number of seconds that does not look like a date"
+        _require_no_dates(table, name, seconds.abs().cast(pl.Int64, strict=False), allowed)
+        whole = text.str.extract(r"^([+-]?\d{1,13})(?:\.0*)?$").cast(pl.Int64)  # exact, where floats may be too coarse
+        found = (whole * MICRO).fill_null((seconds * MICRO).round().cast(pl.Int64, strict=False))
+        kind = SECONDS
     else:
         found, kind = _iso_instants(table, name, text)
     within = found.is_between(-MICRO * FARTHEST, MICRO * FARTHEST)
     table.require(name, within, f"a number of seconds, of at most {FARTHEST:.0e} in size")
     return found, kind
+
+
+def _require_no_dates(table: Table, column: str, numbers: pl.Series, allowed: str) -> None:
+    """Refuse whole numbers (however they were written) if most read as dates: one slip makes no numbers of dates."""
+    compact = numbers.cast(pl.String).str.contains(COMPACT).fill_null(False)
+    if 2 * compact.sum() > len(numbers):
+        table.require(column, ~compact, allowed)
 
 
 def _iso_instants(table: Table, column: str, text: pl.Series) -> tuple[pl.Series, str]:

@@ -20,7 +20,7 @@ from analysis.traces.columns import FARTHEST, MICRO, plain_ids
 from analysis.traces.intervals import from_runs
 from analysis.traces.log import Ints, Log
 from analysis.traces.names import Asked, repeated, require_keys
-from analysis.traces.table import head
+from analysis.traces.table import MEANT, head, once
 from fltheory.errors import InputError
 from fltheory.participation.base import MOST_EVENTS
 from fltheory.participation.runs import Runs
@@ -30,8 +30,19 @@ KEYS = ("active", "inactive", "finish_time")
 
 
 def is_one(path: Path) -> bool:
-    """Whether the file begins with an object whose first value is an object, where a JSON line has a number or text."""
-    return re.match(rb'\{\s*(\}|"(?:[^"\\]|\\.)*"\s*:\s*\{)', head(path)) is not None
+    """Whether the file begins with an object whose first value is an object, and its first line is no row."""
+    begin = head(path)
+    nested = re.match(rb'\{\s*(\}|"(?:[^"\\]|\\.)*"\s*:\s*\{)', begin) is not None
+    return nested and not _is_row(begin.partition(b"\n")[0])
+
+
+def _is_row(line: bytes) -> bool:
+    """Whether a line is an object with a column of other forms, such as `client`, that holds a number or a text."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return any(name.strip().lower() in MEANT and not isinstance(value, dict) for name, value in row.items())
 
 
 def read(path: Path, asked: Asked) -> Log:
@@ -74,7 +85,7 @@ def _repeated(start: Ints, stop: Ints, period: Ints, horizon: int) -> tuple[Ints
 
 def _loaded(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_once)
+        content = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=once)
     except OSError:
         raise InputError("the log", str(path), "a file that can be read") from None
     except (ValueError, RecursionError) as error:
@@ -84,12 +95,6 @@ def _loaded(path: Path) -> dict[str, Any]:
     if not content:
         raise InputError("the log", str(path), "a file with at least one client")
     return content  # type: ignore[no-any-return]
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if (twice := repeated(name for name, _ in pairs)) is not None:
-        raise InputError("keys of the log", twice, "there once in each object")
-    return dict(pairs)
 
 
 def _times(client: str, value: Any) -> tuple[Ints, Ints, int]:

@@ -7,7 +7,7 @@ import re
 from typing import Literal
 
 from analysis.traces import matrix
-from analysis.traces.table import Source
+from analysis.traces.table import MEANT, Source
 from fltheory.errors import InputError
 
 EVENTS = "client and round (or timestamp, with round_length), and available where it was recorded"
@@ -49,6 +49,8 @@ def _likely(found: tuple[str, ...], when: str) -> str:
     if when == "timestamp" and {"client", "round"} <= set(found):
         return ": leave --round-length out to read the rounds"
     alike = {name.strip().lower(): name for name in found}
+    if found[:1] == ("",) and not alike.keys() & set(MEANT):  # so pandas writes the index
+        return f"; or {MATRIX}: call the first one, which has no name, round"
     spans = not {"round", "timestamp"} & alike.keys() and {"start", "end"} & alike.keys()
     needed = ("client", "start", "end") if spans else ("client", when)
     renamed = [f"{alike[name]!r} as {name!r}" for name in needed if name not in found and name in alike]

@@ -31,11 +31,11 @@ def is_one(source: Source) -> bool:
 
 
 def read(source: Source, asked: Asked) -> Log:
-    """All columns. A row without any cell, as a blank line is, is a round in which nobody was observed."""
+    """All columns. A row of empty cells is a round in which nobody was observed, as is a blank line but at the end."""
     if asked.length is not None:
         raise InputError("round_length", asked.length / columns.MICRO, "left out for a matrix, whose rows are rounds")
-    table = source.table(source.found)
     clients = _clients(source)
+    table = source.table(source.found, empty_rows=clients == list(source.found))
     ids = columns.plain_ids(pl.Series(clients))
     if (twice := repeated(ids)) is not None:
         raise InputError("the columns of the log", twice, "there once each")

@@ -38,8 +38,9 @@ def read_log(
                 period finish_time, and observed all the time (other keys, such as "duration", are not read)
 
     Blank lines are skipped, other columns ignored: of `round` and `timestamp`, where both stand, the one that is not
-    asked for (`Log.ignored`). The columns of JSON lines are the keys of the first 1000. Client 3.0 is client 3, here
-    and in a file of clients; all other ids, such as 03 or 3.5, are compared as texts.
+    asked for (`Log.ignored`). In a matrix without `round` a row of empty cells is a round, and so is a blank line, but
+    not at the end. The columns of JSON lines are the keys of the first 1000. Client 3.0 is client 3, here and in a
+    file of clients; all other ids, such as 03 or 3.5, are compared as texts.
 
     clients       number of clients N, whose ids are 0..N-1 (a text of digits is a number), or a file with one
                   id a line; those that the log never shows are never seen. Default: those it shows

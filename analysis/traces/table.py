@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +23,7 @@ from sims.panics import panics_untold
 MEANT = ("client", "round", "timestamp", "start", "end", "available")  # columns that say what a form of log says
 FIRST_LINES = 1000  # of JSON lines, whose keys are the columns
 HEAD = 2**16  # bytes that tell what a file is
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
@@ -32,14 +35,19 @@ class Source:
     lazy: pl.LazyFrame
     found: tuple[str, ...]
 
-    def table(self, wanted: Sequence[str]) -> Table:
-        """Read the wanted columns. Blank lines are dropped; raises InputError unless there is a row besides them."""
+    def table(self, wanted: Sequence[str], *, empty_rows: bool = False) -> Table:
+        """Read the wanted columns; raises InputError unless there is a row.
+
+        Of a CSV, lines that are blank or empty in these columns are dropped; with `empty_rows` only those that are
+        blank and at its end.
+        """
         if twice := [name for name in wanted if f"{name}_duplicated_0" in self.found]:  # so polars renames them
             raise InputError("the columns of the log", twice[0], "there once each")
         with _reading(self.path, self.kind):
             frame = self.lazy.select(wanted).with_row_index("row").collect()
+            rows = len(frame) - _blank_at_end(self.path) if empty_rows and self.kind == "CSV" else 0
         if self.kind == "CSV":
-            frame = frame.filter(~pl.all_horizontal(pl.col(wanted).is_null()))
+            frame = frame.filter((pl.col("row") < rows) | ~pl.all_horizontal(pl.col(wanted).is_null()))
         if frame.is_empty():
             raise InputError("the log", str(self.path), "a file with at least one row")
         return Table(frame, self)
@@ -88,7 +96,7 @@ class Table:
 def head(path: Path) -> bytes:
     """The beginning of a log, after a byte order mark and blanks; raises InputError for a file that cannot be read."""
     with _reading(path), path.open("rb") as file:
-        return file.read(HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
+        return file.read(HEAD).removeprefix(BYTE_ORDER_MARK).lstrip()
 
 
 def open_log(path: Path) -> Source:
@@ -98,7 +106,7 @@ def open_log(path: Path) -> Source:
         raise InputError("the log", str(path), "JSON lines, an object for each row and no list around them")
     if begin.startswith(b"{"):
         keys = _keys(path)
-        lazy = pl.scan_ndjson(path, schema=dict.fromkeys((*MEANT, *keys), pl.String))
+        lazy = pl.scan_ndjson(_unmarked(path), schema=dict.fromkeys((*MEANT, *keys), pl.String))
         return Source(path, "JSON lines", lazy, tuple(keys))
     with _reading(path):
         if begin.startswith(b"PAR1"):
@@ -124,18 +132,43 @@ def _reading(path: Path, kind: str = "") -> Iterator[None]:
         raise InputError("the log", str(path), f"a CSV (UTF-8) or Parquet file or JSON lines ({reason})") from None
 
 
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these keys and values; raises InputError for a key that is there again."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise InputError("keys of the log", twice, "there once in each object")
+    return found
+
+
+def _unmarked(path: Path) -> Path | io.BytesIO:
+    """JSON lines as polars reads them: without a byte order mark."""
+    with path.open("rb") as file:
+        return io.BytesIO(file.read()) if file.read(len(BYTE_ORDER_MARK)) == BYTE_ORDER_MARK else path
+
+
+def _blank_at_end(path: Path) -> int:
+    blank = 0
+    with path.open("rb") as file:
+        for line in file:
+            blank = 0 if line.strip() else blank + 1
+    return blank
+
+
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """The lines that are not blank, with their numbers from 1."""
     with path.open("rb") as file:
-        yield from ((number, line) for number, line in enumerate(file, 1) if line.strip())
+        yield from ((number, line) for number, line in enumerate(file, 1) if line.removeprefix(BYTE_ORDER_MARK).strip())
 
 
 def _keys(path: Path, most: int | None = FIRST_LINES) -> list[str]:
-    """The keys of the first JSON lines; raises InputError at a line that is no object."""
+    """The keys of the first JSON lines; raises InputError at a line that is no object, or has a key twice or NaN."""
     keys: dict[str, None] = {}
     for number, line in islice(_lines(path), most):
         try:
-            row = json.loads(line)
+            row = json.loads(line, object_pairs_hook=once, parse_constant=_no_constant)
+        except InputError as error:
+            raise InputError(f"{error.argument} on line {number}", error.value, error.allowed) from None
         except (ValueError, RecursionError):
             row = None
         if not isinstance(row, dict):
@@ -143,3 +176,7 @@ def _keys(path: Path, most: int | None = FIRST_LINES) -> list[str]:
             raise InputError(f"line {number} of the log", shown, 'a JSON object such as {"client": 1, "round": 0}')
         keys |= dict.fromkeys(row)
     return list(keys)
+
+
+def _no_constant(name: str) -> None:
+    raise InputError("a number of the log", name, "one that JSON has, or null (it has no NaN and no Infinity)")

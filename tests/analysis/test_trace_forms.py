@@ -129,7 +129,9 @@ def test_a_matrix_is_read_cell_by_cell(tmp_path: Path, kind: str, seed: int) -> 
     if seed % 2:
         columns: dict[str, list[Any]] = {"round": [*rounds], **body}
     else:
-        body[names[0]][-1], columns = True, body  # blank lines at the end say nothing
+        if names[1:] == [] and kind == "csv":
+            body[names[0]][-1] = True  # an empty cell without a comma would be a blank line at the end
+        columns = body
     as_numbers = {
         name: [value if value is None else int(value) for value in column] for name, column in columns.items()
     }
@@ -155,6 +157,17 @@ def test_blank_lines_and_names_of_a_matrix(tmp_path: Path) -> None:
     assert cells(log)[0] == {("1", 0): False, ("1", 3): False, ("3", 0): True, ("3", 2): False, ("3", 3): True}
     assert cells(log)[1] == {"0", "2"}
     assert log.n_rounds == 4  # a blank line within is a round that nobody observed
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_matrix_may_end_in_rounds_that_nobody_observed(tmp_path: Path, newline: str) -> None:
+    lines = newline.join(["0,1", "1,0", "0,1", ",", ","])
+    table = {"0": [1, 0, None, None], "1": [0, 1, None, None]}
+    logs = [read_log(file(tmp_path, lines + end)) for end in ("", newline, 3 * newline)]
+    for log in (*logs, read_log(written(tmp_path, table, "parquet"))):
+        assert (log.n_rounds, log.n_rows, log.observed_rounds().tolist()) == (4, 4, [2, 2])
+    log = read_log(file(tmp_path, newline.join(["round,a", "0,1", ",", ""])))  # of no round
+    assert (log.n_rounds, log.n_rows) == (1, 1)
 
 
 def is_active(trace: dict[str, Any], time: float) -> bool:
@@ -208,9 +221,18 @@ def test_json_lines_may_differ_in_keys_types_and_blank_lines(tmp_path: Path) -> 
         read_log(file(tmp_path, text))
     log = read_log(file(tmp_path, text.replace('"note"', '"available": 1, "note"')))
     assert cells(log)[0] == {("1", 0): True, ("b", 3): False}
+    marked = b"\xef\xbb\xbf" + text.replace('"note"', '"available": 1, "note"').encode()
+    assert cells(read_log(file(tmp_path, marked))) == cells(log)
     many = '{"client": 1, "round": 0}\n' * 1500
     with pytest.raises(InputError, match="available on line 1 of the log"):  # not read as a participation
         read_log(file(tmp_path, many + '{"client": 1, "round": 2, "available": 0}\n'))
+
+
+@pytest.mark.parametrize("rest", ["", "\n", '\n{"client": "a", "round": 1, "run": 5}\n'])
+def test_rows_that_begin_with_an_object_are_rows(tmp_path: Path, rest: str) -> None:
+    log = read_log(file(tmp_path, '{"run": {"id": 7}, "client": "a", "round": 1}' + rest))
+    assert cells(log)[0] == {("a", 0): False, ("a", 1): True}
+    assert read_log(file(tmp_path, '{"run": {}, "client": "a", "start": 1, "end": 2}' + rest[:1])).n_rounds == 2
 
 
 FORMS = "must be client and round .*; or client, start and end.*; or a column of 1 and 0 for each client"
@@ -248,7 +270,15 @@ BAD: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "matrix round elsewhere": ("a,round\n1,0\n", {}, FORMS),
     "matrix client twice": ("a,a\n1,0\n", {}, "columns of the log must be there once each; got 'a'"),
     "matrix client twice as number": ("3,3.0\n1,0\n", {}, "there once each; got '3'"),
-    "matrix unnamed": (",a\n0,1\n", {}, FORMS),
+    "matrix of pandas": (",0,1\n0,1,0\n1,0,1\n", {}, "a column of 1 and 0 .*: call the first .* no name, round; got"),
+    "matrix unnamed within": ("a,,b\n0,1,1\n", {}, FORMS),
+    "dates as rounds": (
+        "client,start,end\n1,0,1\n1,20240131,20240202\n1,20240203,20240204\n",
+        {},
+        "start on line 3 of the log must be a round that does not look like a date .*2024-01-31 say --round-length",
+    ),
+    "dates as ends": ("client,start,end\n1,0,20240202\n1,1,20240204\n1,2,9\n", {}, "end on line 2 .* like a date"),
+    "dates as rounds of a matrix": ("round,a\n20240131,1\n20240203,0\n", {}, "round on line 2 .* like a date"),
     "matrix no rows": ("a,b\n", {}, "at least one row"),
     "matrix beyond clients": ("0,5\n1,1\n", {"clients": 5}, "column of the log must be one of the 5 clients.*'5'"),
     "matrix beyond rounds": ("a\n1\n1\n", {"rounds": 1}, "matrix of the first 1 rounds"),
@@ -259,6 +289,22 @@ BAD: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "line not UTF-8": (b'{"client": "\xff", "round": 2}\n', {}, "line 1 of the log must be a JSON object"),
     "lines of a matrix": ('{"a": 1, "b": 0}\n', {}, FORMS),
     "lines of clients": ('{"client": 1, "round": 2}\n\n{"client": null, "round": 2}\n', {}, "client on line 3 .*None"),
+    "line with NaN": (
+        '{"client": 1, "round": 2}\n\n{"client": 1, "round": 3, "loss": NaN}\n',
+        {},
+        r"a number of the log on line 3 must be one that JSON has, or null \(it has no NaN .*'NaN'",
+    ),
+    "late line with NaN": (
+        '{"client": 1, "round": 2}\n' * 1000 + '{"client": 1, "round": 3, "loss": -Infinity}\n',
+        {},
+        "a number of the log on line 1001 must be .* or null .*'-Infinity'",
+    ),
+    "line with a key twice": (
+        '{"client": 1, "round": 2}\n{"client": 1, "round": 1, "round": 2}\n',
+        {},
+        "keys of the log on line 2 must be there once in each object; got 'round'",
+    ),
+    "line with NaN first and an object": ('{"note": {"a": 1}, "client": 1, "round": NaN}', {}, "on line 1 .*'NaN'"),
     "nested round": ('{"client": 1, "round": [2]}\n', {}, "round on line 1 .*whole number"),
     "no length": ('{"a": {}}', {}, "read with --round-length"),
     "no clients": ("{}", {"round_length": 1}, "at least one client"),

@@ -208,13 +208,25 @@ def test_whole_numbers_beyond_floats_are_read_from_text(tmp_path: Path) -> None:
     assert sorted(log.round.tolist()) == [2**53 - 1, 2**53 + 1]
 
 
-@pytest.mark.parametrize("start", [0, 190000, 20240000, 1_400_000_000, 1_899_000_000, 1_999_000_000, 200_000_000_000])
+FAR = 600_000_000_003  # seconds whose microseconds float64 no longer tells apart
+
+
+@pytest.mark.parametrize(
+    "start", [0, 190000, 20240000, 1_400_000_000, 1_899_000_000, 1_999_000_000, 200_000_000_000, FAR]
+)
 @pytest.mark.parametrize("step", [1, 60, 86400, 3600, 1000])
 def test_seconds_are_no_dates(tmp_path: Path, start: int, step: int) -> None:
     """Seconds from the start of a study or of an epoch, and milliseconds."""
     times = [start + step * i for i in range(48)]
     log = read_log(written(tmp_path, {"client": times, "timestamp": times}, "csv"), round_length=float(step))
     assert log.round.tolist() == list(range(48))
+
+
+def test_rounds_that_pass_through_dates_are_rounds(tmp_path: Path) -> None:
+    for first in (0, 180_000, 202_000):
+        frame = pl.DataFrame({"client": "a", "round": range(first, 225_000)})
+        frame.write_csv(tmp_path / "log.csv")
+        assert read_log(tmp_path / "log.csv").n_rounds == 225_000
 
 
 def test_other_columns_are_ignored(tmp_path: Path) -> None:
@@ -310,6 +322,15 @@ BAD_LOGS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
             f"columns of the log must be client and round .*: write the opposite of '{name}' as 'available', or leave",
         )
         for name in ("unavailable", "is_offline", "inactive")
+    },
+    **{
+        f"rounds {dates}": (
+            "client,round\n" + "".join(f"1,{date}\n" for date in dates),
+            {},
+            rf"round on line {line} of the log must be a round that does not look like a date \(of dates written as "
+            r"2024-01-31 in a column called timestamp say --round-length\)",
+        )
+        for line, dates in ((2, (20240131, 20240203)), (3, (0, 202401, 202402)), (2, ("20240131.0",)))
     },
     "dates and a slip": (
         "client,timestamp\n1,20240131\n1,20240100\n1,20240201\n",
