@@ -204,7 +204,8 @@ def check_metrics(what: tuple[str, ...], problem: Problem, rates: FloatArray | N
             raise InputError("record.what", name, "something else: participation rates are not known here")
     minimum, minimiser = problem.constants.minimum, problem.constants.minimiser
     if "objective_gap" in what and (minimum is None or not math.isfinite(minimum)):
-        raise InputError("record.what", "objective_gap", "something else: this problem has no known minimum")
+        why = "has no known minimum" if minimum is None else "is unbounded below"
+        raise InputError("record.what", "objective_gap", f"something else: this problem {why}")
     if "squared_distance" in what and minimiser is None:
         raise InputError("record.what", "squared_distance", "something else: this problem has no known minimiser")
 

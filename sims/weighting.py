@@ -107,6 +107,7 @@ class FromEstimator:
     """An estimator of your own: `make(n_clients)` has the interface of those of `fltheory.weights`, state included.
 
     All replicates share one, so a client may change no other's weight (`fltheory.testing.check_weight_estimator`).
+    A run raises InputError for weights that are not finite, below 0 or not one a client.
     """
 
     make: Callable[[int], Any]
@@ -151,17 +152,29 @@ class _Constant(_Stateless):
 class _Estimated:
     def __init__(self, estimator: Any, shape: tuple[int, int]) -> None:
         self._estimator, self._shape = estimator, shape
-        self._weights: FloatArray = np.reshape(estimator.weights, shape)
+        self._weights = self._checked(estimator.weights)
 
     def weights(self, participated: BoolArray) -> FloatArray:
         return self._weights
 
     def update(self, participated: BoolArray) -> None:
-        self._weights = np.reshape(self._estimator.update(participated.reshape(-1)), self._shape)
+        self._weights = self._checked(self._estimator.update(participated.reshape(-1)))
 
     def state_dict(self) -> dict[str, npt.NDArray[Any]]:
         return dict(self._estimator.state_dict())
 
     def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         self._estimator.load_state_dict(state)
-        self._weights = np.reshape(self._estimator.weights, self._shape)
+        self._weights = self._checked(self._estimator.weights)
+
+    def _checked(self, weights: Any) -> FloatArray:
+        """The weights of one round, (replicates, n_clients): of them a bad one would be taken for too long a step."""
+        n = math.prod(self._shape)
+        try:
+            given = np.asarray(weights, dtype=np.float64)
+        except (TypeError, ValueError):
+            given = np.array(math.nan)
+        if given.shape != (n,) or not (np.isfinite(given) & (given >= 0)).all():
+            name = type(self._estimator).__name__
+            raise InputError(f"weights of {name}", weights, f"{n} finite numbers of at least 0, one a client")
+        return given.reshape(self._shape)

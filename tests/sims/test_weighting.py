@@ -1,7 +1,11 @@
 """Weights of an estimator of one's own in the round loop."""
 
-import numpy as np
+import math
 
+import numpy as np
+import pytest
+
+from fltheory.errors import InputError
 from fltheory.participation import Bernoulli
 from fltheory.weights import FedAUWeights
 from sims.algorithms.fedavg import Hyper, fedavg
@@ -25,3 +29,15 @@ def test_an_estimator_is_followed_replicate_by_replicate_and_through_a_checkpoin
     found.advance()
     assert len(np.unique(expected.state.linear["x"])) == 4
     assert np.array_equal(found.state.linear["x"], expected.state.linear["x"])
+
+
+@pytest.mark.parametrize("bad", [None, "ones", [1.0] * 11, [[1.0] * 12], [math.nan] * 12, [-1.0] * 12, [math.inf] * 12])
+def test_bad_weights_are_told_as_such_and_not_as_a_step_that_is_too_long(bad):
+    class Broken(FedAUWeights):
+        def update(self, participated):
+            super().update(participated)
+            return bad
+
+    run = simulation(FromEstimator(lambda n_clients: Broken(n_clients, cutoff=5)))
+    with pytest.raises(InputError, match=r"^weights of Broken must be 12 finite numbers of at least 0, one a client"):
+        run.advance()

@@ -42,9 +42,12 @@ def split(scheme: str, labels: npt.ArrayLike, *, groups: npt.ArrayLike | None = 
         parameters = {"groups": groups, **parameters}
     known = inspect.signature(SCHEMES[scheme]).parameters
     needed = [name for name, one in known.items() if one.default is inspect.Parameter.empty and name != "labels"]
-    if wrong := sorted((set(parameters) - set(known)) | (set(needed) - set(parameters))):
-        names = ", ".join(name for name in known if name not in ("labels", "groups")) or "none"
-        raise InputError(f"parameters of {scheme}", ", ".join(wrong), f"{names}, those without default given")
+    for unknown in sorted(set(parameters) - set(known)):
+        allowed = one_of(unknown, [name for name in known if name not in ("labels", "groups")])
+        raise InputError(f"parameters of {scheme}", unknown, allowed)
+    if missing := sorted(set(needed) - set(parameters)):
+        given = ", ".join(sorted(set(parameters) - {"groups"})) or "none"
+        raise InputError(f"parameters of {scheme}", given, f"complete; missing: {', '.join(missing)}")
     return SCHEMES[scheme](labels, **parameters)
 
 
