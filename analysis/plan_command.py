@@ -27,8 +27,8 @@ from fltheory.planning import (
     table1,
 )
 from fltheory.verdicts import recorded
+from sims import catalogue
 from sims.algorithms import algorithms
-from sims.catalogue import process
 
 _KEYS = ("target", "measure", "rates", "process", "algorithms", "constants", "choices")
 SEEN = 0.005  # smaller changes of the rounds are not printed
@@ -51,13 +51,14 @@ def read_plan(path: Path) -> tuple[Task, list[Statement]]:
             raise InputError("key of PLAN.toml", key, one_of(key, _KEYS))
     if "target" not in content:
         raise InputError("PLAN.toml", str(path), "a file with a target")
-    constants, rates = _table(content, "constants"), _list(content, "rates")
+    constants, rates, process = _table(content, "constants"), _list(content, "rates"), None
     if "process" in content:
         if rates:
             raise InputError("rates", rates, "left out beside [process], which has rates of its own")
-        rates, constants = _participation(content["process"], constants)
+        process, constants = _participation(content["process"], constants)
+        rates = process.rate.tolist()
     measure = content.get("measure", "squared_gradient")
-    task = Task(content["target"], constants, _table(content, "choices"), rates, measure)
+    task = Task(content["target"], constants, _table(content, "choices"), rates, measure, process)
     names = list(dict.fromkeys(statement.algorithm for statement in STATEMENTS))
     wanted = _list(content, "algorithms") if "algorithms" in content else names
     for name in wanted:
@@ -66,15 +67,15 @@ def read_plan(path: Path) -> tuple[Task, list[Statement]]:
     return task, [statement for statement in STATEMENTS if statement.algorithm in wanted]
 
 
-def _participation(named: Any, constants: dict[str, Any]) -> tuple[list[float], dict[str, Any]]:
-    """The rates of a process, and the constants with its window, if it has one and none is given."""
+def _participation(named: Any, constants: dict[str, Any]) -> tuple[ParticipationProcess, dict[str, Any]]:
+    """The process, and the constants with its window, if it has one and none is given."""
     if "n_clients" not in constants:
         raise InputError("constants", sorted(constants), "with n_clients, beside [process]")
-    found = process(named, count("n_clients", constants["n_clients"]))
+    found = catalogue.process(named, count("n_clients", constants["n_clients"]))
     if not isinstance(found, ParticipationProcess):
         raise InputError("process", named, "one with known rates, which does not react to the run")
     window = bounded_gaps(found).constants
-    return found.rate.tolist(), {**window, **constants}
+    return found, {**window, **constants}
 
 
 def _table(content: dict[str, Any], key: str) -> dict[str, Any]:

@@ -67,6 +67,25 @@ strongly_convex = positive(strong_convexity="strong_convexity")
 polyak_lojasiewicz = positive(polyak_lojasiewicz="polyak_lojasiewicz")
 
 
+class _Unknown:
+    """A problem of which nothing is known: predicates about objectives give None, others refuse it."""
+
+    class _Nothing:
+        def __getattr__(self, name: str) -> None:
+            return None
+
+    constants = _Nothing()
+
+
+def about_participation(predicate: Predicate) -> bool:
+    """Whether it asks for a participation process, and not for the constants of a problem."""
+    try:
+        predicate(_Unknown())
+    except (InputError, AttributeError):
+        return True
+    return False
+
+
 def bounded_gaps(process: Any) -> Holding:
     """Every client participates at least once in any `window` successive rounds; the smallest such window."""
     if not hasattr(process, "max_gap"):

@@ -16,8 +16,7 @@ import numpy as np
 from analysis.trace_report.gaps import Absences
 from analysis.trace_report.hypotheses import Finding
 from analysis.traces import Log
-from fltheory.assumptions import Holding, Predicate, bounded_gaps
-from fltheory.errors import InputError
+from fltheory.assumptions import Holding, Predicate, about_participation, bounded_gaps
 from fltheory.ledger import Claim, ledger
 from fltheory.papers.fedau.setting import independent_rounds
 
@@ -51,16 +50,6 @@ class Facts:
     findings: Sequence[Finding]
 
 
-class _Objective:
-    """A problem of which nothing is known: predicates about objectives give None, others refuse it."""
-
-    class _Nothing:
-        def __getattr__(self, name: str) -> None:
-            return None
-
-    constants = _Nothing()
-
-
 @dataclass(frozen=True)
 class _Gaps:
     """What `bounded_gaps` asks of a process."""
@@ -68,22 +57,11 @@ class _Gaps:
     max_gap: np.ndarray[Any, np.dtype[np.float64]]
 
 
-def about_participation(assumption: Claim) -> bool:
-    """Whether the assumption asks for something else than constants of a problem."""
-    if assumption.asks is None:
-        return False
-    try:
-        assumption.asks(_Objective())
-    except (InputError, AttributeError):
-        return True
-    return False
-
-
 def ruling(assumption: Claim, facts: Facts) -> Ruling:
     """What the log says of one assumption."""
     if assumption.asks is None:
         return Ruling("cannot be told", f"The ledger has no predicate for {assumption.id} that could be asked.")
-    if not about_participation(assumption):
+    if not about_participation(assumption.asks):
         return Ruling("cannot be told", "It is about objectives, and a log says who took part.")
     judge = JUDGES.get(assumption.asks)
     return judge(facts) if judge else Ruling("cannot be told", f"No judge is known here for {assumption.id}.")
@@ -113,7 +91,7 @@ def rulings(facts: Facts) -> dict[str, TheoremRuling]:
     found = {one.id: ruling(one, facts) for claim in theorems() for one in claim.assumes}
     result = {}
     for claim in theorems():
-        objectives = tuple(a.id for a in claim.assumes if a.asks is not None and not about_participation(a))
+        objectives = tuple(a.id for a in claim.assumes if a.asks is not None and not about_participation(a.asks))
         asked = {a.id: found[a.id] for a in claim.assumes if a.id not in objectives}
         result[claim.id] = TheoremRuling(_together(asked), {a.id: found[a.id] for a in claim.assumes}, objectives)
     return result

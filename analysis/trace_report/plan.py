@@ -15,12 +15,23 @@ def planned(report: TraceReport, path: Path) -> tuple[Task, list[Outcome]]:
 
     The rates, `n_clients` and, where the log shows one, `window` (the most that it can be) are those of the log; what
     the file says of them gives way. Clients that never took part do not count: no theorem promises anything with
-    them. Raises InputError as `fltheory plan` does.
+    them. A statement, or one that it rests on, with an assumption that fails on the log promises nothing. Raises
+    InputError as `fltheory plan` does.
     """
     task, statements = read_plan(path)
     on = report.log.participations() > 0
     window = report.absences.most[on].max() + 1
     known = {"n_clients": int(on.sum())} | ({"window": int(window)} if window <= report.log.n_rounds else {})
     choices = {name: tried for name, tried in task.choices.items() if name not in known}
-    task = replace(task, rates=report.rate[on].tolist(), constants={**task.constants, **known}, choices=choices)
-    return task, plan(task, statements)
+    constants = {**task.constants, **known}
+    task = replace(task, rates=report.rate[on].tolist(), constants=constants, choices=choices, process=None)
+    return task, [_held(outcome, report) for outcome in plan(task, statements)]
+
+
+def _held(outcome: Outcome, report: TraceReport) -> Outcome:
+    """The outcome, or that there is none because an assumption fails on the log."""
+    for id_ in (outcome.claim, *outcome.statement.rests_on):
+        theorem = report.theorems.get(id_)
+        if theorem is not None and theorem.ruling.word == "fails":
+            return Outcome(outcome.statement, outcome.claim, why=f"It fails on this log: {theorem.ruling.why}")
+    return outcome

@@ -80,7 +80,7 @@ class Promise:
     def at(self, choice: Values, rounds: int) -> dict[str, float]:
         """All constants, given ones before those that other statements give."""
         given = {**self.task.constants, **choice, self.statement.rounds: rounds}
-        return {**self.statement.derive(given, self.task.rates, self.below), **given}
+        return {**self.statement.derive(given, self.task, self.below), **given}
 
     def derives(self) -> bool:
         """Whether other statements give a constant here that the task does not."""

@@ -8,7 +8,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from fltheory.assumptions import about_participation
 from fltheory.errors import InputError
+from fltheory.ledger import Claim
 from fltheory.planning.promise import Outcome, Promise
 from fltheory.planning.statements import STATEMENTS, Statement, Unusable, usable
 from fltheory.planning.task import Task
@@ -32,7 +34,12 @@ def _outcome(task: Task, statement: Statement, entries: Mapping[str, Mapping[str
         return Outcome(statement, statement.claim, why=str(refused))
     promise = Promise(task, statement, claim, [claim for claim, _ in below])
     others = [note for _, note in below] if promise.derives() else []
-    notes = tuple(note.strip() for note in (said, *others) if note)
+    rests_on = [claim, *(one for one, _ in below)] if promise.derives() else [claim]
+    try:
+        granted = _granted(task, statement, rests_on)
+    except Unusable as refused:
+        return Outcome(statement, claim.id, why=str(refused))
+    notes = tuple(note.strip() for note in (said, *others, *granted) if note)
     missing = promise.missing()
     if missing:
         return Outcome(statement, claim.id, notes, f"{claim.id} also needs {', '.join(missing)}.")
@@ -51,6 +58,20 @@ def _outcome(task: Task, statement: Statement, entries: Mapping[str, Mapping[str
         return Outcome(statement, claim.id, notes, min(failed)[1])
     fewest, _, best = min(reached, key=lambda found: found[:2])
     return promise.outcome(best, fewest, notes)
+
+
+def _granted(task: Task, statement: Statement, claims: Sequence[Claim]) -> list[str]:
+    """What is taken for granted of who takes part; raises Unusable where the process of the task does not give it."""
+    notes = [f"Taken for granted: {statement.asks}."] if statement.asks else []
+    for assumption in {one.id: one for claim in claims for one in claim.assumes}.values():
+        if assumption.asks is None or not about_participation(assumption.asks):
+            continue
+        holds = None if task.process is None else assumption.asks(task.process).holds
+        if holds is False:
+            raise Unusable(f"{assumption.id} does not hold for this process: {assumption.title}.")
+        if holds is None:
+            notes.append(f"Taken for granted: {assumption.id}, {assumption.title}.")
+    return notes
 
 
 def sensitivities(task: Task, outcome: Outcome) -> dict[str, float]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
@@ -15,6 +15,7 @@ import sympy
 from fltheory.ledger import Bound, Claim, ledger
 from fltheory.papers.fast.setting import arbitrary_clients, snapshot_clients, snapshot_rate
 from fltheory.papers.fedlaavg.letters import selected_share
+from fltheory.participation.base import IndependentRounds
 from fltheory.symbols import Constants, cohort_size, n_clients
 from fltheory.verdicts import VERDICTS, Verdict, needs
 
@@ -24,9 +25,12 @@ MEASURES = {  # what a target is of -> in words, with its unit
     "squared_distance": "Expected squared distance from the minimiser, {} (param^2)",
 }
 
+if TYPE_CHECKING:
+    from fltheory.planning.task import Task
+
 Values = Mapping[str, float]
-# (constants with the number of rounds, rates, the statements it rests on) -> more constants
-Derive = Callable[[Values, Sequence[float], Sequence[Claim]], Values]
+# (constants with the number of rounds, the task, the statements it rests on) -> more constants
+Derive = Callable[[Values, "Task", Sequence[Claim]], Values]
 
 
 @dataclass(frozen=True)
@@ -41,16 +45,18 @@ class Statement:
     rests_on      ids of these other statements; `derive` gets them, or their repaired twins, in this order
     local_steps   local steps a round, where the statement has no such constant
     measure       what its bound is of: a key of MEASURES
+    asks          what it takes for granted of who takes part and no assumption of the ledger says, in words
     """
 
     algorithm: str
     claim: str
     rounds: str = "rounds"
     participants: sympy.Expr | None = None
-    derive: Derive = lambda values, rates, claims: {}
+    derive: Derive = lambda values, task, claims: {}
     rests_on: tuple[str, ...] = ()
     local_steps: int | None = None
     measure: str = "squared_gradient"
+    asks: str = ""
 
 
 class Unusable(Exception):
@@ -100,11 +106,11 @@ def _bound(claim: Claim) -> Bound:
     return claim.bound
 
 
-def _fedau(values: Values, rates: Sequence[float], claims: Sequence[Claim]) -> Values:
+def _fedau(values: Values, task: Task, claims: Sequence[Claim]) -> Values:
     """The weight error of Theorem 3, averaged over clients; Q from weights that never exceed the cutoff."""
-    if not rates or "cutoff" not in values:
+    if not task.rates or "cutoff" not in values:
         return {}
-    different, clients = np.unique(np.asarray(rates, dtype=np.float64), return_counts=True)
+    different, clients = np.unique(np.asarray(task.rates, dtype=np.float64), return_counts=True)
     error = _bound(claims[0])
     errors = [error.at(rate=p, cutoff=values["cutoff"], rounds=values["rounds"]) for p in different.tolist()]
     return {
@@ -113,19 +119,23 @@ def _fedau(values: Values, rates: Sequence[float], claims: Sequence[Claim]) -> V
     }
 
 
-def _amplified(values: Values, rates: Sequence[float], claims: Sequence[Claim]) -> Values:
-    """The divergences of (5), (6) and (7), from the heterogeneity and the variance of a weight."""
+def _amplified(values: Values, task: Task, claims: Sequence[Claim]) -> Values:
+    """The divergences of (5), (6) and (7), from the heterogeneity and the variance of a weight.
+
+    (7) only for weights of equal means, independent over rounds: for unequal rates it is a constant of its own.
+    """
     found: dict[str, float] = {}
     divergences, expectation = claims
     if "heterogeneity" in values:
         each = value(divergences.formulas.get("each", _bound(divergences).rhs), values) ** 0.5
         found |= {"cohort_divergence": each, "round_divergence": each}
-    if {"heterogeneity", "weight_variance", "interval", "n_clients"} <= values.keys():
+    alike = len(set(task.rates)) <= 1 and (task.process is None or isinstance(task.process, IndependentRounds))
+    if alike and {"heterogeneity", "weight_variance", "interval", "n_clients"} <= values.keys():
         found["interval_divergence"] = value(_bound(expectation).rhs, values) ** 0.5
     return found
 
 
-def _fedlaavg(values: Values, rates: Sequence[float], claims: Sequence[Claim]) -> Values:
+def _fedlaavg(values: Values, task: Task, claims: Sequence[Claim]) -> Values:
     """The selected share, and the largest age of a gradient from the window in which all clients are available."""
     found: dict[str, float] = {}
     if {"cohort_size", "n_clients"} <= values.keys():
@@ -138,6 +148,10 @@ def _fedlaavg(values: Values, rates: Sequence[float], claims: Sequence[Claim]) -
 _COIN = snapshot_rate * snapshot_clients + (1 - snapshot_rate) * arbitrary_clients
 _SELECTED = selected_share * n_clients
 
+_FAST = "each snapshot draws snapshot_clients of all n_clients, each as likely as any other, whoever is away"
+_FEDAMD = "each round draws cohort_size of all n_clients, each as likely as any other"
+_FEDLAAVG = "each round has selected_share of the clients, of those that are available"
+
 STATEMENTS: tuple[Statement, ...] = (
     Statement("fedau", "fedau.thm2", derive=_fedau, rests_on=("fedau.thm3",)),
     Statement(
@@ -145,14 +159,15 @@ STATEMENTS: tuple[Statement, ...] = (
         "amplified.thm31.average",
         derive=_amplified,
         rests_on=("amplified.prop41", "amplified.prop47.expectation"),
+        asks="weights have equal means and are independent over rounds, unless interval_divergence is given",
     ),
-    Statement("fedlaavg", "fedlaavg.thm4", participants=_SELECTED, derive=_fedlaavg, rests_on=("fedlaavg.lem5",)),
-    Statement("fedlaavg", "fedlaavg.thm3", "iterations", _SELECTED, _fedlaavg, ("fedlaavg.lem1",), local_steps=1),
-    Statement("fast", "fast.thm1", participants=_COIN),
-    Statement("fast", "fast.thm1.q1", participants=_COIN),
-    Statement("fast", "fast.thm2.main", participants=_COIN, measure="squared_distance"),
-    Statement("fedamd", "fedamd.thm46", participants=cohort_size),
-    Statement("fedamd", "fedamd.thm48", participants=cohort_size),
-    Statement("fedamd", "fedamd.thm411", participants=cohort_size, measure="objective_gap"),
-    Statement("fedamd", "fedamd.thm411.improved", participants=cohort_size, measure="objective_gap"),
+    Statement("fedlaavg", "fedlaavg.thm4", "rounds", _SELECTED, _fedlaavg, ("fedlaavg.lem5",), asks=_FEDLAAVG),
+    Statement("fedlaavg", "fedlaavg.thm3", "iterations", _SELECTED, _fedlaavg, ("fedlaavg.lem1",), 1, asks=_FEDLAAVG),
+    Statement("fast", "fast.thm1", participants=_COIN, asks=_FAST),
+    Statement("fast", "fast.thm1.q1", participants=_COIN, asks=_FAST),
+    Statement("fast", "fast.thm2.main", participants=_COIN, measure="squared_distance", asks=_FAST),
+    Statement("fedamd", "fedamd.thm46", participants=cohort_size, asks=_FEDAMD),
+    Statement("fedamd", "fedamd.thm48", participants=cohort_size, asks=_FEDAMD),
+    Statement("fedamd", "fedamd.thm411", participants=cohort_size, measure="objective_gap", asks=_FEDAMD),
+    Statement("fedamd", "fedamd.thm411.improved", participants=cohort_size, measure="objective_gap", asks=_FEDAMD),
 )

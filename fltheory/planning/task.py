@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 from fltheory.errors import InputError, one_of, probabilities
 from fltheory.ledger import ledger
 from fltheory.papers.fast.setting import snapshot_rate
+from fltheory.participation import ParticipationProcess
 from fltheory.planning.statements import MEASURES, STATEMENTS
 from fltheory.symbols import Constants
+
+_COHORTS = ("cohort_size", "snapshot_clients", "arbitrary_clients")
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,7 @@ class Task:
     choices    code name -> values to try, for parameters that one is free to set
     rates      participation rates: none, one for all clients, or one a client
     measure    of what: a key of MEASURES
+    process    who takes part, where that is known beyond the rates, which are its own
     """
 
     target: float
@@ -30,8 +34,21 @@ class Task:
     choices: Mapping[str, Sequence[float]] = field(default_factory=dict)
     rates: Sequence[float] = ()
     measure: str = "squared_gradient"
+    process: ParticipationProcess | None = None
 
     def __post_init__(self) -> None:
+        self._check_names()
+        n_clients = Constants(**self.constants).get("n_clients")
+        for name, one in self.constants.items():
+            _narrow(name, one)
+        for name in _COHORTS:
+            _no_more(name, [self.constants.get(name, 1), *self.choices.get(name, ())], n_clients)
+        if len(self.rates):
+            probabilities("rates", self.rates)
+        if len(self.rates) > 1 and len(self.rates) != n_clients:
+            raise InputError("rates", list(self.rates), f"one rate, or one for each of n_clients = {n_clients}")
+
+    def _check_names(self) -> None:
         if not (_number(self.target) and 0 < self.target < math.inf):
             raise InputError("target", self.target, "a number above 0")
         if self.target > sys.float_info.max:
@@ -50,13 +67,6 @@ class Task:
         for name in {"local_lr", *(statement.rounds for statement in STATEMENTS)}:
             if name in self.constants or name in self.choices:
                 raise InputError("constants", name, f"without {name}, which is what the plan seeks")
-        n_clients = Constants(**self.constants).get("n_clients")
-        for name, one in self.constants.items():
-            _narrow(name, one)
-        if len(self.rates):
-            probabilities("rates", self.rates)
-        if len(self.rates) > 1 and len(self.rates) != n_clients:
-            raise InputError("rates", list(self.rates), f"one rate, or one for each of n_clients = {n_clients}")
 
 
 def _narrow(name: str, given: float) -> None:
@@ -65,6 +75,11 @@ def _narrow(name: str, given: float) -> None:
         raise InputError(name, given, "a probability in [0, 1]")
     if given == math.inf:  # of the cutoff: a bound on weights without one is none
         raise InputError(name, given, "finite")
+
+
+def _no_more(name: str, sizes: Sequence[float], n_clients: float | None) -> None:
+    if n_clients is not None and max(sizes) > n_clients:
+        raise InputError(name, max(sizes), f"at most n_clients = {n_clients}")
 
 
 def _number(given: object) -> bool:

@@ -9,14 +9,13 @@ import numpy as np
 from analysis.trace_report.assumptions import (
     JUDGES,
     Facts,
-    about_participation,
     ruling,
     rulings,
 )
 from analysis.trace_report.gaps import absences
 from analysis.trace_report.hypotheses import independent_clients, independent_rounds, steady_rates
 from analysis.traces import Log
-from fltheory.assumptions import Holding, bounded_gaps
+from fltheory.assumptions import Holding, about_participation, bounded_gaps
 from fltheory.ledger import Paper, ledger
 from fltheory.participation import Bernoulli, Markov
 from tests.analysis.trace_report.logs import dense, sampled
@@ -37,7 +36,11 @@ def test_every_theorem_of_the_ledger_appears_with_all_it_assumes() -> None:
 
 
 def test_every_assumption_on_participation_has_a_judge() -> None:
-    asked = [claim for claim in ledger.values() if claim.kind == "assumption" and about_participation(claim)]
+    asked = [
+        claim
+        for claim in ledger.values()
+        if claim.kind == "assumption" and claim.asks and about_participation(claim.asks)
+    ]
     assert {claim.id for claim in asked} == {"fedau.ass4", "fedlaavg.ass4", "fedlaavg.ass5"}
     assert {claim.asks for claim in asked} == set(JUDGES)
 
@@ -96,7 +99,7 @@ def test_assumptions_of_others_are_sorted_by_what_they_ask() -> None:
     objective = paper.assumption("a1", "A", where="1", words=".", asks=ledger["fast.ass1"].asks)
     gaps = paper.assumption("a2", "B", where="1", words=".", asks=bounded_gaps)
     nothing = paper.assumption("a3", "C", where="1", words=".")
-    assert [about_participation(one) for one in (objective, gaps, nothing)] == [False, True, False]
+    assert [about_participation(one.asks) for one in (objective, gaps)] == [False, True]
     log = facts(dense([[1], [0], [1]]))
     assert [ruling(one, log).word for one in (objective, gaps, nothing)] == [
         "cannot be told",

@@ -116,6 +116,17 @@ def test_a_log_of_one_participation_has_a_report() -> None:
         json.dumps(to_json(found), allow_nan=False)
 
 
+def test_a_theorem_that_fails_on_the_log_has_no_plan(tmp_path: Path, report: TraceReport) -> None:
+    file = tmp_path / "plan.toml"
+    constants = "initial_gap = 1\nsmoothness = 1\nnoise_std = 0\nheterogeneity = 0.1\nlocal_steps = 1\nglobal_lr = 1\n"
+    constants += "cutoff = 20\nobjective_gradient_bound = 0.1\nn_clients = 3\n"
+    file.write_text(f'target = 1.0\nrates = [0.5]\nalgorithms = ["fedau"]\n[constants]\n{constants}')
+    assert planned(trace_report(dense(np.ones((6, 2)))), file)[1][0].rounds
+    (outcome,) = planned(report, file)[1]
+    assert outcome.rounds is None
+    assert outcome.why.startswith("It fails on this log: fedau.ass4: Rejected: independent rounds")
+
+
 def test_a_plan_takes_what_the_log_knows(tmp_path: Path, report: TraceReport) -> None:
     file = tmp_path / "plan.toml"
     file.write_text('target = 1.0\nrates = [0.9]\nalgorithms = ["fedlaavg"]\n[constants]\nn_clients = 77\nwindow = 3\n')

@@ -11,6 +11,7 @@ import sympy
 
 from fltheory.errors import InputError
 from fltheory.ledger import ledger
+from fltheory.participation import Bernoulli, Cyclic, UniformSubset
 from fltheory.planning import MEASURES, MOST_ROUNDS, STATEMENTS, Outcome, Statement, Task, plan, usable
 from fltheory.planning.statements import Values
 from fltheory.planning.steps import holds, largest_step, on_steps
@@ -31,10 +32,16 @@ TASK = Task(0.1, CONSTANTS, CHOICES, [0.5, 0.7] * 10)
 EACH = pytest.mark.parametrize("statement", STATEMENTS, ids=lambda statement: statement.claim)
 
 
+def task_of(statement: Statement) -> Task:
+    """Amplified FedAvg has its interval divergence from Proposition 4.7, which is about equal means."""
+    rates = [0.6] if statement.algorithm == "amplified" else TASK.rates
+    return replace(TASK, measure=statement.measure, rates=rates)
+
+
 def numbers(statement: Statement, choice: Values, rounds: int) -> dict[str, float]:
     below = [usable(id_, recorded())[0] for id_ in statement.rests_on]
     given = {**CONSTANTS, **choice, statement.rounds: rounds}
-    return {**statement.derive(given, TASK.rates, below), **given}
+    return {**statement.derive(given, task_of(statement), below), **given}
 
 
 def smallest_on_a_grid(outcome: Outcome, choice: Values, rounds: int) -> float:
@@ -57,8 +64,7 @@ def smallest_on_a_grid(outcome: Outcome, choice: Values, rounds: int) -> float:
 
 @pytest.fixture(scope="module")
 def outcomes() -> dict[str, Outcome]:
-    found = [outcome for measure in MEASURES for outcome in plan(replace(TASK, measure=measure))]
-    return {outcome.statement.claim: outcome for outcome in found}
+    return {statement.claim: plan(task_of(statement), [statement])[0] for statement in STATEMENTS}
 
 
 @EACH
@@ -105,7 +111,7 @@ def test_the_largest_step_is_the_last_one(statement: Statement, outcomes: dict[s
 
 def only(claim: str, **changes: object) -> Outcome:
     (statement,) = [statement for statement in STATEMENTS if statement.claim == claim]
-    return plan(replace(TASK, measure=statement.measure, **changes), [statement])[0]
+    return plan(replace(task_of(statement), **changes), [statement])[0]
 
 
 def test_without_noise_and_differences_the_longest_step_is_best() -> None:
@@ -122,7 +128,7 @@ def test_fedau_when_everybody_participates() -> None:
     values = numbers(outcome.statement, outcome.choice, outcome.rounds)
     assert outcome.choice == {"global_lr": 2, "cutoff": 1}
     assert outcome.client_rounds == 20 * outcome.rounds
-    everybody = outcome.statement.derive(values, [1.0], [ledger["fedau.thm3"]])
+    everybody = outcome.statement.derive(values, replace(TASK, rates=[1.0]), [ledger["fedau.thm3"]])
     assert everybody["weight_square"] == 1
     assert everybody["mean_weight_error"] == ledger["fedau.thm3"].bound.at(rate=1, cutoff=1, rounds=outcome.rounds)
 
@@ -169,9 +175,9 @@ def test_what_is_refuted_is_replaced_and_that_is_said(outcomes: dict[str, Outcom
         assert verdicts[outcome.claim]["verdict"] in ("supported", "exact", "proved")
     fast = outcomes["fast.thm1"]
     assert fast.claim == "fast.thm1.repaired-A"
-    assert fast.verdict_notes == ("fast.thm1 is refuted, so its repaired twin fast.thm1.repaired-A is used.",)
-    assert outcomes["amplified.thm31.average"].verdict_notes == (
-        "amplified.prop41 is refuted, so its repaired twin amplified.prop41.repaired is used.",
+    assert fast.verdict_notes[0] == "fast.thm1 is refuted, so its repaired twin fast.thm1.repaired-A is used."
+    assert outcomes["amplified.thm31.average"].verdict_notes[0] == (
+        "amplified.prop41 is refuted, so its repaired twin amplified.prop41.repaired is used."
     )
 
 
@@ -201,6 +207,37 @@ def test_a_conditional_statement_says_what_it_needs() -> None:
     assert usable("fedau.thm2", entries) == (ledger["fedau.thm2"], "fedau.thm2 is conditional: it needs coins.")
 
 
+def granted(outcome: Outcome) -> list[str]:
+    return [note.removeprefix("Taken for granted: ") for note in outcome.verdict_notes if "granted" in note]
+
+
+def test_what_is_taken_for_granted_of_who_takes_part_is_said(outcomes: dict[str, Outcome]) -> None:
+    """With rates alone every theorem says what more it needs of participation; a process that has it ends the note."""
+    assert all(granted(outcome) for outcome in outcomes.values())
+    assert granted(outcomes["fedau.thm2"]) == [f"fedau.ass4, {ledger['fedau.ass4'].title}."]
+    assert granted(only("fedau.thm2", process=Bernoulli([0.5, 0.7] * 10))) == []
+    assert "snapshot" in granted(outcomes["fast.thm1"])[0]
+
+
+def test_a_process_without_what_a_theorem_assumes_has_no_plan() -> None:
+    turns, coins = Cyclic([0.25] * 20, period=8), Bernoulli([0.25] * 20)
+    rates = [0.25] * 20
+    assert only("fedau.thm2", process=turns, rates=rates).why.startswith("fedau.ass4 does not hold for this process")
+    assert only("fedlaavg.thm4", process=coins, rates=rates).why.startswith("fedlaavg.ass5 does not hold for this")
+    assert only("fedau.thm2", process=coins, rates=rates).rounds
+    assert only("fedlaavg.thm4", process=turns, rates=rates).rounds
+
+
+def test_the_interval_divergence_of_unequal_or_dependent_rounds_is_not_that_of_proposition_47() -> None:
+    """Its weights have equal means and are independent over rounds; a given constant is taken as it is."""
+    needed = "amplified.thm31.average also needs interval_divergence."
+    assert only("amplified.thm31.average", rates=[0.1, 0.9] * 10).why == needed
+    assert only("amplified.thm31.average", rates=[0.25] * 20, process=Cyclic([0.25] * 20, period=8)).why == needed
+    assert only("amplified.thm31.average", rates=[0.5] * 20, process=UniformSubset(20, 10)).rounds
+    known = {**CONSTANTS, "interval_divergence": 0.01}
+    assert only("amplified.thm31.average", rates=[0.1, 0.9] * 10, constants=known).rounds
+
+
 def test_a_target_out_of_reach_is_explained() -> None:
     outcome = only("fast.thm1", constants={**CONSTANTS, "heterogeneity": 1.0}, choices={"snapshot_rate": [0.5]})
     assert outcome.rounds is None
@@ -220,7 +257,7 @@ def test_a_bound_of_zero_takes_one_round() -> None:
 
 
 def test_a_bound_that_is_undefined_is_no_plan() -> None:
-    alone = {**CONSTANTS, "n_clients": 1, "snapshot_clients": 1}
+    alone = {**CONSTANTS, "n_clients": 1, "snapshot_clients": 1, "arbitrary_clients": 1, "cohort_size": 1}
     outcome = only("fast.thm1", constants=alone, choices={"snapshot_rate": [1]}, rates=[])
     assert outcome.rounds is None
     assert outcome.why.startswith("fast.thm1.repaired-A is not defined here: constants must be ones at which")
@@ -244,6 +281,14 @@ BAD = {
     "what the plan seeks": ({"choices": {"local_lr": [0.1]}}, "which is what the plan seeks"),
     "no probability": ({"choices": {"snapshot_rate": [1.5]}}, "snapshot_rate must be a probability in [0, 1]"),
     "no cutoff at all": ({"choices": {"cutoff": [5, float("inf")]}}, "cutoff must be finite; got inf"),
+    "more than all clients": (
+        {"constants": {**CONSTANTS, "cohort_size": 21}},
+        "cohort_size must be at most n_clients = 20",
+    ),
+    "a choice of more than all": (
+        {"constants": {"n_clients": 3}, "choices": {"arbitrary_clients": [2, 4]}, "rates": []},
+        "got 4",
+    ),
     "a rate too many": ({"rates": [0.5] * 3}, "one rate, or one for each of n_clients = 20"),
     "a rate of 0": ({"rates": [0.0]}, "rates must be in (0, 1]; got 0.0"),
 }
