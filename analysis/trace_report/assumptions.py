@@ -119,6 +119,8 @@ def _gaps(facts: Facts) -> Ruling:
     if not most.holds:
         said = "was not seen on in any round, nor seen off in all of them"
         return _absence(facts, away.most, away.most_from, "cannot be told", said, most)
+    if not away.most.any():
+        return Ruling("holds", "No client was ever off: E = 1 on this log.", constants=most.constants)
     said = f"was off longest: E = {window} on this log"
     if least < window:
         said = f"may have been off longest: E is from {least} to {window} on this log, not all of which was observed"

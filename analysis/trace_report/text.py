@@ -77,6 +77,8 @@ def _window(window: int, n_rounds: int) -> str:
 
 def _memory(report: TraceReport) -> str:
     found = report.memory
+    if not np.isfinite(found.correlation).any():
+        return "autocorrelation: unknown, for nobody was both on and off in rounds that were observed"
     lags = found.correlation.size
     first = f"{found.correlation[0]:.2f}" if lags else "unknown"
     daily = f", {found.correlation[report.day - 1]:.2f} a day apart" if report.day and report.day <= lags else ""
@@ -128,22 +130,28 @@ def consequences(report: TraceReport) -> list[str]:
         f"; K = {cut.chain} ({cut.chain_error:.3g}) for the chain fitted below, whose rounds are not independent"
     )  # fmt: skip
     room = report.snapshots
+    unseen = ", where who was not observed counts as off" if _unobserved(report) else ""
     ages = ", ".join(
         f"{size} clients a round: {_ages(report.staleness(size))}" for size in sorted({n, report.cohort}, reverse=True)
     )
-    enough = "which is enough" if room.possible else "which is too little"
+    enough = "which these rounds do not rule out" if room.possible else "for which they are too few"
     return [
         f"FedAU: K = {cut.independent} has the least mean error, {cut.error:.3g}, over {cut.rounds} independent rounds "
         f"at the median rate {cut.rate:.3g} (exact){chain}. Its weights with K = {cut.advised}: "
         f"{_span(report.weight)}; of each client: --json, `fltheory weights LOG --cutoff {cut.advised}`.",
         f"Amplified FedAvg: of the intervals below P = {best.interval} has the least interval divergence, "
         f"delta~^2(P) <= {best.largest:.3g} d^2 whatever the objectives (mean over intervals {best.mean:.3g}; "
-        f"P = 1: {report.divergences[0].largest:.3g}).",
+        f"P = 1: {report.divergences[0].largest:.3g}){unseen}.",
         f"FedLaAvg: an update is at most so many rounds old (Lemma 1), with {ages}.",
         f"FAST: all clients were seen on in {room.complete:.2%} of the rounds. Theorem 2 needs snapshots, uniform over "
         f"all clients, in at least {room.least_rate:.2%} of them whatever the constants, {enough}; "
         "fast.thm2.repaired and fast.thm1.repaired-A admit any rate of snapshots.",
     ]
+
+
+def _unobserved(report: TraceReport) -> bool:
+    """Whether some rounds of a client were not observed, as far as the log records it."""
+    return report.log.observed is not None and bool((report.log.observed_rounds() < report.log.n_rounds).any())
 
 
 def _ages(ages: tuple[float, float]) -> str:
@@ -178,7 +186,7 @@ def tests(report: TraceReport) -> list[str]:
 
 def fit_table(report: TraceReport) -> list[str]:
     """Families by BIC."""
-    rows: list[Sequence[str]] = [("family", "numbers", "log-likelihood", "AIC", "BIC", "shared by all (95 %)")]
+    rows: list[Sequence[str]] = [("family", "numbers", "log-likelihood", "AIC", "BIC", "shared by all (nominal 95 %)")]
     for fit in sorted(report.fits, key=lambda fit: fit.bic):
         shared = ""
         if fit.common:
@@ -187,8 +195,10 @@ def fit_table(report: TraceReport) -> list[str]:
         numbers = [f"{value:.1f}" if math.isfinite(value) else "-" for value in (fit.log_likelihood, fit.aic, fit.bic)]
         rows.append((fit.family, str(fit.parameters), *numbers, shared))
     note = (
-        f"on {report.n_fitted} clients that took part; -: the family cannot have made the log. Across unobserved "
-        "rounds chains take their m-step transition. The best of these need not be right: see the tests."
+        f"on {report.n_fitted} clients that took part (others are left out, which favours one rate for all); -: the "
+        "log shows no period that the family could have. Across unobserved rounds chains take their m-step transition. "
+        "Shared parameters come out too small, and their intervals too narrow, where clients have few rounds. The best "
+        "of these need not be right: see the tests."
     )
     return [*_table(rows), note]
 

@@ -60,9 +60,10 @@ def check_weight_estimator(
     The checks: `interface` (shapes, finite numbers, an argument that stays as it was, weights before the first
     round), `repeatable`, `history only` (the weight of round t depends on rounds before t alone, and stays what it
     was), `positive`, `bounded`, `permutation` (of clients), `other clients` (a newcomer changes nobody else's),
-    `whole history`, `memory` (constant), `serialisation` (`state_dict` and `load_state_dict`, or pickle: goes on bit
-    for bit), `always on` (weight 1), and `Bernoulli`, `Markov`, `cyclic`: mean and error, exact over all histories of
-    7 rounds (with gaps of 100 for `cyclic`) and by simulation later on (false alarm 1e-7 a comparison, fixed seeds).
+    `whole history`, `memory` (constant), `serialisation` (`state_dict` and `load_state_dict`, or pickle: goes on
+    bit for bit), `always on` (weight 1 in all later rounds), and `Bernoulli`, `Markov`, `cyclic`: mean and error,
+    exact over all histories of 7 rounds (with gaps of 100 for `cyclic`) and by simulation later on (false alarm
+    1e-7 a comparison, fixed seeds).
 
     >>> from fltheory.weights import FedAUWeights, exact_weight_law, fedau_weights
     >>> check_weight_estimator(

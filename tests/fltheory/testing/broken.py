@@ -44,6 +44,23 @@ class Flips(Right):
         self._noise = self.generator.random()
 
 
+class CountsInBytes(Right):
+    """Right for 255 rounds."""
+
+    @property
+    def weights(self) -> Any:
+        counted = 1.0 if self._rounds < 256 else max(self._rounds % 256, 1e-3) / self._rounds
+        return super().weights * counted
+
+    def __init__(self, n_clients: int) -> None:
+        super().__init__(n_clients)
+        self._rounds = 0
+
+    def update(self, participated: Any) -> Any:
+        self._rounds += 1
+        return super().update(participated)
+
+
 class HandsOutItsOwnArray(Right):
     def __init__(self, n_clients: int) -> None:
         super().__init__(n_clients)
@@ -190,6 +207,7 @@ BROKEN = {
     ),
     "keeps the history": Broken(KeepsTheHistory, {"memory"}, AS_FEDAU),
     "forgets the open interval": Broken(ForgetsTheOpenInterval, {"serialisation"}, AS_FEDAU),
+    "counts in bytes": Broken(CountsInBytes, {"always on"}, AS_FEDAU),
     "counts off ones": Broken(CountsOffOnes, {"always on"} | AT_1_IN_4),
     "the open interval counts": Broken(OpenIntervalCounts, FAMILIES, AS_FEDAU),
     "right if independent": Broken(AfterAbsence, {"Markov", "cyclic"}),
