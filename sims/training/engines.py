@@ -102,7 +102,11 @@ class Sequential:
         inputs, targets, masks = batch
         own = tuple(mask[s] for mask in masks)
         loss = loss_of(self.module, self.layout.with_fixed(parts), inputs[s], targets[s], own, self.bf16)
-        return torch.autograd.grad(loss, self._trained(parts), materialize_grads=True)  # zeros for those not used
+        trained = self._trained(parts)
+        slopes = torch.autograd.grad(loss, trained, allow_unused=True)
+        if all(slope is None for slope in slopes):  # the gradient of the logits is by tensors of no parameter
+            raise _detached(self.module)
+        return tuple(torch.zeros_like(p) if slope is None else slope for p, slope in zip(trained, slopes, strict=True))
 
 
 class Vmapped:
@@ -275,9 +279,13 @@ def loss_of(
     with torch.autocast(inputs.device.type, torch.bfloat16) if bf16 else nullcontext():
         logits = torch.func.functional_call(module, parameters, (inputs,), more)
     if not logits.requires_grad:
-        allowed = "one whose logits have gradients by its parameters (they are detached, or depend on none)"
-        raise InputError("module", type(module).__name__, allowed)
+        raise _detached(module)
     return cross_entropy(logits.float() if bf16 else logits, targets)
+
+
+def _detached(module: nn.Module) -> InputError:
+    allowed = "one whose logits have gradients by its parameters (they are detached, or depend on none)"
+    return InputError("module", type(module).__name__, allowed)
 
 
 def _step(

@@ -130,7 +130,7 @@ def layers_of(module: nn.Module) -> tuple[int, ...] | None:
     Such a chain is fully described by its widths: its parameters come layer by layer, weight (out, in) before bias
     (out,), and all are trained. An engine may then run it with matrix products of its own.
     """
-    if any(part._forward_hooks or part._forward_pre_hooks for part in module.modules()):
+    if any(map(_does_more, module.modules())):
         return None
     layers: list[Any] = list(module) if type(module) in (nn.Sequential, Chain) else [module]  # type: ignore[call-overload]
     if layers and type(layers[0]) is nn.Flatten and (layers[0].start_dim, layers[0].end_dim) == (1, -1):
@@ -144,6 +144,12 @@ def layers_of(module: nn.Module) -> tuple[int, ...] | None:
     widths = (linear[0].in_features, *(layer.out_features for layer in linear))
     fits = all(a.out_features == b.in_features for a, b in pairwise(linear))
     return widths if fits and len(list(module.parameters())) == 2 * len(linear) else None
+
+
+def _does_more(part: nn.Module) -> bool:
+    """Whether a pass through it, or back, is not that of its class: hooks of any kind, a forward of its own."""
+    hooks = (part._forward_hooks, part._forward_pre_hooks, part._backward_hooks, part._backward_pre_hooks)
+    return any(hooks) or "forward" in vars(part)
 
 
 class Lstm(nn.Module):

@@ -266,6 +266,17 @@ def _tied():
     return chain
 
 
+def _with(change):
+    chain = plain.mlp([4, 3, 2])
+    change(chain)
+    return chain
+
+
+def _replaced(chain):
+    forward = chain[1].forward
+    chain[1].forward = lambda x: 2 * forward(x)
+
+
 @pytest.mark.parametrize(
     "build",
     [
@@ -284,6 +295,12 @@ def _tied():
         _frozen,
         _shared,
         _tied,
+        lambda: _with(lambda chain: chain[1].register_forward_hook(lambda layer, given, out: 2 * out)),
+        lambda: _with(lambda chain: chain[3].register_forward_pre_hook(lambda layer, given: None)),
+        lambda: _with(lambda chain: chain[3].register_full_backward_hook(lambda layer, given, out: None)),
+        lambda: _with(lambda chain: chain.register_full_backward_pre_hook(lambda layer, out: None)),
+        lambda: _with(_replaced),
+        lambda: _with(lambda chain: nn.utils.parametrizations.weight_norm(chain[1])),
     ],
 )
 def test_anything_else_is_no_such_chain(build):

@@ -336,11 +336,37 @@ class WithoutGradients(torch.nn.Linear):
             return super().forward(x)
 
 
+class PlainList(torch.nn.Linear):
+    """What is trained stands in a list, which registers nothing; what is registered is not used."""
+
+    def __init__(self, inputs, classes):
+        super().__init__(inputs, classes)
+        self.used = [torch.nn.Linear(inputs, classes).double()]
+
+    def forward(self, x):
+        return self.used[0](x)
+
+
 @pytest.mark.parametrize("engine", ["sequential", "vmap"])
-@pytest.mark.parametrize("make_it", [Detached, WithoutGradients])
+@pytest.mark.parametrize("make_it", [Detached, WithoutGradients, PlainList])
 def test_logits_without_gradients_are_refused_by_every_engine(make_it, engine):
     with pytest.raises(InputError, match=f"one whose logits have gradients by its param.*got {make_it.__name__!r}"):
         Task(make_it(5, 4).double(), *data((5,)), parts(), engine=engine)
+
+
+class Looked(torch.nn.Linear):
+    def __init__(self, sparse):
+        super().__init__(5, 4)
+        self.table = torch.nn.Embedding(3, 4, sparse=sparse)
+
+    def forward(self, x):
+        return super().forward(x) + self.table((x[:, 0] > 0).long())
+
+
+def test_sparse_gradients_are_refused():
+    assert Task(Looked(sparse=False).double(), *data((5,)), parts())
+    with pytest.raises(InputError, match="module must be one with dense gradients .*; got 'Looked'"):
+        Task(Looked(sparse=True).double(), *data((5,)), parts())
 
 
 class Unused(torch.nn.Linear):
