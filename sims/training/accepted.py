@@ -34,9 +34,7 @@ def require_trainable(module: nn.Module, inputs: Tensor, targets: Tensor, buffer
         raise InputError("module", frozen or name, "one with parameters, all of them trained (requires_grad)")
     if any(isinstance(part, _DropoutNd) for part in module.modules()):
         raise InputError("module", name, "one with dropout of sims.training.models.layers, if any")
-    if any(
-        getattr(part, "sparse", False) for part in module.modules() if isinstance(part, nn.Embedding | nn.EmbeddingBag)
-    ):
+    if any(isinstance(part, nn.Embedding | nn.EmbeddingBag) and part.sparse for part in module.modules()):
         raise InputError("module", name, "one with dense gradients (an embedding without sparse=True)")
     some = inputs[:PROBE]
     if not bool(torch.isfinite(some).all()):

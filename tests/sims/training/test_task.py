@@ -365,7 +365,7 @@ class Looked(torch.nn.Linear):
 
 def test_sparse_gradients_are_refused():
     assert Task(Looked(sparse=False).double(), *data((5,)), parts())
-    with pytest.raises(InputError, match="module must be one with dense gradients .*; got 'Looked'"):
+    with pytest.raises(InputError, match=r"module must be one with dense gradients .*; got 'Looked'"):
         Task(Looked(sparse=True).double(), *data((5,)), parts())
 
 
