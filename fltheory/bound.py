@@ -94,7 +94,10 @@ def stated(part: Any) -> sympy.Basic | None:
     return made if isinstance(made, sympy.Basic) else None
 
 
-def _precise(value: float) -> sympy.Number:
-    """With enough digits that 1 minus the smallest float is below 1; not as a fraction, whose powers would be long."""
-    number = sympy.sympify(value)
-    return number if number.is_Integer else sympy.Float(number, 350)
+def _precise(value: float) -> sympy.Float:
+    """With enough digits that 1 minus the smallest float is below 1.
+
+    Neither a fraction, whose powers would be long, nor a whole number, of which sums such as harmonic numbers are
+    written out term by term.
+    """
+    return sympy.Float(sympy.sympify(value), 350)

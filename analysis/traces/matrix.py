@@ -49,6 +49,8 @@ def read(source: Source, asked: Asked) -> Log:
         raise InputError("the log", f"a row for round {round_.max()}", allowed)
     require_keys(len(names), n_rounds)
     on, known = _truths(table, clients)
+    if not known.any():
+        raise InputError("the log", "a matrix of empty cells", "one in which somebody was observed")
     rows, order = np.argsort(round_), np.argsort(client)
     at, who = round_[rows], client[order]
     on, known = on[np.ix_(rows, order)].T, known[np.ix_(rows, order)].T

@@ -393,3 +393,12 @@ def test_damaged_files_never_give_a_traceback(tmp_path: Path, seed: int) -> None
     except InputError as error:
         message = str(error)
     assert "\n" not in message
+
+
+@pytest.mark.parametrize("text", ["a,b\n,\n,\n", "round,a\n0,\n3,\n"])
+def test_a_matrix_in_which_nobody_was_observed_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(text)
+    with pytest.raises(
+        InputError, match=r"^the log must be one in which somebody was observed; got 'a matrix of empty"
+    ):
+        read_log(tmp_path / "log.csv")

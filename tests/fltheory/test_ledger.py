@@ -79,6 +79,12 @@ def test_small_rates_keep_their_digits(p: float) -> None:
         assert found == pytest.approx(float(exact), rel=1e-14)
 
 
+def test_harmonic_numbers_of_many_terms_are_not_added_up() -> None:
+    """The first line of Theorem 3 has one of as many terms as there are rounds."""
+    bound = Bound("x", ledger["fedau.thm3"].formulas["first line"])
+    assert bound.at(rate=1e-6, cutoff=10, rounds=10**9) == pytest.approx((1 - 1e-6) ** 20, rel=1e-6)
+
+
 @pytest.mark.parametrize("p", [5e-324, 1e-320, 1e-20, np.float64(1e-20), Fraction(1, 10**30)])
 def test_the_smallest_rates_have_the_limits_of_all_others(p: float) -> None:
     """1 - p is 1 in floats; numpy's warnings of overflow would be errors here."""
