@@ -56,7 +56,7 @@ def figures(names: Iterable[str], formats: str, out: Path, setting: Setting) -> 
     require_writable(out / "figure")  # before the work
     for name, exhibit, picture in _made("figures", exhibits, setting, _captioned):
         if picture.lacks:
-            setting.tell(f"{name} lacks curves that were not run: {'; '.join(picture.lacks)}")
+            setting.tell(f"{name} lacks curves that were not run to the end: {'; '.join(picture.lacks)}")
         file = stem(name, exhibit, setting.scale)
         with house_style():
             yield from (save(picture.figure, out / f"{file}.{kind}") for kind in kinds)
@@ -99,9 +99,10 @@ def _made(
         if made is not None:
             yield name, exhibit, made
         own = given.runs
-        lacking = [file for file in exhibit.experiments if file not in own]
+        lacking = [file for file in exhibit.experiments if file not in own or own[file].status != "complete"]
         if lacking and not setting.run:
             without = "has cells that were not run" if kind == "tables" else "lacks runs" if own else "is not drawn"
+            without = "has runs that were interrupted" if all(file in own for file in lacking) else without
             setting.tell(f"{name} {without}: {_offer(f'{kind} {name}', lacking, setting)}")
     if failed:
         raise InputError("experiments", failed[0], f"ones that can be run here; {len(failed)} cannot")
@@ -125,7 +126,7 @@ def _run_missing(files: Iterable[str], runs: dict[str, Run], setting: Setting) -
 def _offer(command: str, files: list[str], setting: Setting) -> str:
     """Which runs are missing, what to type, and how long it takes."""
     which = files[0] if len(files) == 1 else f"{files[0]} and {counted(len(files) - 1, 'more file')}"
-    missing = f"{setting.store} has no run of {which} at {setting.scale} scale; "
+    missing = f"{setting.store} has no whole run of {which} at {setting.scale} scale; "
     total, refused = 0.0, []
     for file in files:
         if not Path(file).is_file():
@@ -159,5 +160,5 @@ def _caption(picture: Picture, given: Given) -> None:
     }[given.scale]
     width = int(LETTERS * picture.figure.get_figwidth() / WIDTH)
     lines = [what, *(f"{words}." for words in sentences(given.runs.values()))]
-    lines += [f"Not run: {'; '.join(picture.lacks)}."] if picture.lacks else []
+    lines += [f"Not run to the end: {'; '.join(picture.lacks)}."] if picture.lacks else []
     picture.figure.suptitle("\n".join(textwrap.fill(line, width) for line in lines), fontsize=6, color=GREY)

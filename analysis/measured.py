@@ -136,11 +136,11 @@ def labels(run: Run) -> list[str]:
 def in_seeds(numbers: Iterable[int]) -> str:
     """Numbers of seeds in words.
 
-    >>> in_seeds([1]), in_seeds([3, 1, 3])
-    ('1 seed', '1 or 3 seeds')
+    >>> in_seeds([1]), in_seeds([3, 1, 3]), in_seeds([])
+    ('1 seed', '1 or 3 seeds', 'no seeds')
     """
     found = sorted(set(numbers))
-    return f"{' or '.join(map(str, found))} seed{'s' * (found != [1])}"
+    return f"{' or '.join(map(str, found)) or 'no'} seed{'s' * (found != [1])}"
 
 
 def _finished(run: Run) -> str:

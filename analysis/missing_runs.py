@@ -43,8 +43,9 @@ _paces: dict[str, tuple[float, float]] = {}
 
 
 def _pace(experiment: Experiment) -> tuple[float, float]:
-    """Seconds that a round and an evaluation of the first algorithm take, with one seed."""
-    simulation = One(experiment.canonical, 0, 0).simulation()
+    """Seconds that a round and an evaluation of the first algorithm take, with one seed, from whatever models."""
+    anew = json.dumps(json.loads(experiment.canonical) | {"start": 0.0})  # those of another run may not be there
+    simulation = One(anew, 0, 0).simulation()
     task: Any = simulation.setup.problem
     simulation.advance(1)  # the first round has loading of libraries in it; it is recorded, so it evaluates
     evaluating = getattr(task, "seconds_evaluating", 0.0)

@@ -7,7 +7,7 @@ import math
 from analysis.exhibits import Exhibit, Given, enter
 from analysis.figures.curves import over_rounds, present
 from analysis.figures.style import Picture
-from analysis.measured import labels, number
+from analysis.measured import curve, labels, number
 from sims.store import Run
 
 HERE = "experiments/amplified"
@@ -54,7 +54,8 @@ def intervals(given: Given) -> Picture:
 
 def _named(run: Run, method: str) -> str:
     """What the legend calls a method: with how many step sizes it was run, if it was."""
-    tried = sum(contestant["name"] == method for contestant in run.experiment["algorithm"])
+    asked = [contestant["label"] for contestant in run.experiment["algorithm"] if contestant["name"] == method]
+    tried = sum(curve(run, label, "train_loss") is not None for label in asked)
     sizes = {0: "", 1: " (one γ)"}.get(tried, f" (best of {tried} γ)")
     return METHODS[method] + sizes
 

@@ -37,7 +37,7 @@ WIDTH, COLUMN = 7.0, 3.4  # inches, two columns and one in print
 class Picture:
     """A figure as it is drawn, a row of data for every plotted point, by names of columns, and what it lacks.
 
-    lacks   curves that belong to it and were not run, in words (`analysis.figures.curves.lacking`)
+    lacks   curves that belong to it and were not run to the end, in words (`analysis.figures.curves.lacking`)
     """
 
     figure: Figure

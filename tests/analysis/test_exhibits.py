@@ -111,7 +111,9 @@ def test_a_smoke_image_of_every_figure(name: str, books: object, tmp_path: Path)
     for file in exhibit.experiments:
         made_up(file, "smoke", tmp_path / "store")
     (picture, data), told = draw([name], tmp_path / "new" / "folder", tmp_path / "store")
-    assert not [sentence for sentence in told if not sentence.startswith(f"{name} lacks curves that were not run: ")]
+    assert not [
+        sentence for sentence in told if not sentence.startswith(f"{name} lacks curves that were not run to the end: ")
+    ]
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert picture.stat().st_size > 15_000
     assert picture.stem == data.stem == name.replace(".", "_") + ("_smoke" if exhibit.experiments else "")
@@ -156,6 +158,14 @@ def test_a_partial_run_is_shown_and_called_partial(books: object, tmp_path: Path
     picture = amplified_figures.figures["fig2"].make(given)
     exhibit_command._caption(picture, given)
     assert "PARTIAL (interrupted)" in picture.figure.texts[0].get_text()
+
+
+def test_a_partial_run_is_offered_to_be_finished(books: object, tmp_path: Path) -> None:
+    made_up(amplified_figures.INTERVAL, "smoke", tmp_path / "store", partial="interrupted")
+    _, told = draw(["amplified.fig2"], tmp_path, tmp_path / "store")
+    (offer,) = told
+    assert offer.startswith("amplified.fig2 has runs that were interrupted: ")
+    assert "type `fltheory figures amplified.fig2 --scale smoke --run`" in offer
 
 
 def test_a_partial_run_counts_the_seeds_that_it_has(tmp_path: Path) -> None:
@@ -204,7 +214,7 @@ def test_a_figure_says_which_curves_it_lacks(
     assert picture.lacks == lacks
     exhibit_command._caption(picture, Given(scale, runs))
     caption = picture.figure.texts[0].get_text().replace("\n", " ")
-    assert caption.endswith(f"Not run: {lacks[0]}." if lacks else ".")
+    assert caption.endswith(f"Not run to the end: {lacks[0]}." if lacks else ".")
     assert ("Not run" in caption) is bool(lacks)
 
 
@@ -234,7 +244,8 @@ def test_a_figure_without_runs_says_what_to_type_and_the_others_are_drawn(
     paths, told = draw(["fedau.fig1", "fedau.figC61"], tmp_path / "out", tmp_path / "store", scale="laptop")
     assert [path.name for path in paths] == ["fedau_figC61.png", "fedau_figC61.csv"]
     assert told == [
-        f"fedau.fig1 is not drawn: {tmp_path / 'store'} has no run of experiments/fedau/cutoffs.toml and 1 more file "
+        f"fedau.fig1 is not drawn: {tmp_path / 'store'} has no whole run of experiments/fedau/cutoffs.toml and "
+        "1 more file "
         "at laptop scale; "
         "type `fltheory figures fedau.fig1 --scale laptop --run`, which takes about 20 min on one core"
     ]

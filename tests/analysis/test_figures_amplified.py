@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from analysis.exhibits import Given
 from analysis.figures.amplified import DATA, INTERVAL, figures
 from analysis.stored_runs import runs_of
+from sims.store import save
 from tests.analysis.runs import made_up
 
 FASHION = "experiments/amplified/fashion.toml"
@@ -53,3 +55,16 @@ def test_intervals(tmp_path: Path, scale: str, cycle: int, shown: str) -> None:
     assert picture.figure.axes[0].get_title() == f"Fashion-MNIST, a cycle of {cycle} rounds"
     last = [r["mean"] for r in picture.rows if (r["algorithm"], r["metric"]) == (shown, "test accuracy, %")]
     assert last == pytest.approx([50] * len(last))
+
+
+def test_only_step_sizes_that_an_interrupted_run_came_to_are_counted(tmp_path: Path) -> None:
+    """Of three amplified step sizes one was run; of five plain ones one, which stopped before the end."""
+    run = made_up(FASHION, "laptop", tmp_path)
+    algorithm, round_ = pl.col("algorithm"), pl.col("round")
+    kept = (algorithm == "amplified, gamma = 0.0003") | ((algorithm == "plain, gamma = 0.003") & (round_ < 100))
+    (tmp_path / run.key / "complete.json").unlink()
+    save(tmp_path, run.key, run.experiment, run.data().filter(kept), "interrupted")
+    picture = figures["fig1"].make(Given("laptop", runs_of(DATA, "laptop", tmp_path)))
+    (legend,) = picture.figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["amplified (one γ)"]
+    assert picture.lacks == ["wait, minibatch, wait, full, not amplified (one γ)"]
