@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,12 @@ UNITS = {"days": 86_400, "h": 3600, "min": 60, "s": 1}
 
 
 def run_file(file: str, scale: str, store: Path) -> Run:
-    """Run the experiment of a file, or go on with one that was interrupted."""
+    """Run the experiment of a file, or go on with it; before it that with whose models it begins."""
     experiment = read(file, scale)
+    content = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+    start = content.get("scale", {}).get(scale, {}).get("start", content.get("start"))
+    if isinstance(start, dict) and "file" in start:
+        run_file(str(Path(file).parent / start["file"]), scale, store)
     return run_training(experiment, store=store) if experiment.kind == "train" else simulate(experiment, store=store)
 
 

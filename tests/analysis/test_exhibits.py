@@ -168,6 +168,17 @@ def test_a_partial_run_is_offered_to_be_finished(books: object, tmp_path: Path) 
     assert "type `fltheory figures amplified.fig2 --scale smoke --run`" in offer
 
 
+def test_the_run_with_whose_models_another_begins_is_made_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    monkeypatch.setattr(missing_runs, "run_training", lambda experiment, store: made.append(experiment.key))
+    missing_runs.run_file(amplified_figures.INTERVAL, "smoke", tmp_path)
+    assert made == [
+        read(f"{amplified_figures.HERE}/{name}.toml", "smoke").key for name in ("fashion-warm-up", "interval")
+    ]
+
+
 def test_a_partial_run_counts_the_seeds_that_it_has(tmp_path: Path) -> None:
     """Of three the first is there, of the first algorithm also the second: beside each line, in data and caption."""
     exhibit = fedamd_figures.figures["fig8"]
