@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from analysis.cli.experiments import Scale
-from analysis.cli.shared import DONE, NOTHING_DRAWN, PARTLY_MADE, StoreOption
+from analysis.cli.shared import DONE, NOTHING_DRAWN, PARTLY_MADE, FiguresOption, StoreOption
 
 commands = typer.Typer()
 
@@ -27,9 +27,7 @@ def figures(
     names: Names = None,
     scale: ScaleOption = Scale.laptop,
     format: Annotated[str, typer.Option(help="png, svg, pdf, or several of them: svg,png.")] = "png",
-    out: Annotated[Path, typer.Option(help="Folder for the figures and their data; made if need be.")] = Path(
-        "figures"
-    ),
+    out: FiguresOption = Path("figures"),
     store: StoreOption = Path("results"),
     run: RunOption = False,
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -15,14 +17,24 @@ NOTHING_DRAWN = PARTLY_MADE = 1
 UsageError: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 
-def _folder(text: str | Path) -> Path:
+def _folder(option: str) -> Callable[[str | Path], Path]:
     """A folder that was named; "" is none, as of a variable that is not set, where a path would be the current one."""
-    if not str(text).strip():
-        raise UsageError(f"--store must be a folder; got {str(text)!r}")
-    if Path(text).exists() and not Path(text).is_dir():
-        raise UsageError(f"--store must be a folder, which this is not; got {str(text)!r}")
-    return Path(text)
+
+    def parse(text: str | Path) -> Path:
+        if not str(text).strip():
+            raise UsageError(f"{option} must be a folder; got {str(text)!r}")
+        if os.path.lexists(text) and not Path(text).is_dir():
+            raise UsageError(f"{option} must be a folder, which this is not; got {str(text)!r}")
+        return Path(text)
+
+    return parse
 
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-StoreOption = Annotated[Path, typer.Option(parser=_folder, metavar="<path>", help="Folder of the results.")]
+StoreOption = Annotated[Path, typer.Option(parser=_folder("--store"), metavar="<path>", help="Folder of the results.")]
+FiguresOption = Annotated[
+    Path,
+    typer.Option(
+        parser=_folder("--out"), metavar="<path>", help="Folder for the figures and their data; made if need be."
+    ),
+]

@@ -72,7 +72,7 @@ def algorithm_page(facts: Facts, name: str, algorithm: Algorithm) -> str:
             else "",
             _list(facts, holding),
         ),
-        section("Guarantees that do not hold as stated", _list(facts, failing)),
+        section("Guarantees that do not hold as stated", _read(failing), _list(facts, failing)),
         section("Guarantees not checked", _list(facts, open_)),
         section("Guarantees", "" if about else element("p", "The papers read here state none, so none is recorded.")),
         at=f"algorithms/{name}.html",
@@ -94,6 +94,15 @@ def _bounds(named: str) -> Iterable[Claim]:
     if named not in ledger.papers:
         return [ledger[named]]
     return [c for c in ledger.papers[named].claims.values() if c.bound and c.kind in GUARANTEES]
+
+
+def _read(failing: list[Claim]) -> Html:
+    """Which editions were read, and how to contest what is said of them; nothing for no claim."""
+    if not failing:
+        return Html()
+    editions = "; ".join(dict.fromkeys(claim.edition for claim in failing))
+    said = f"This is about the editions that were read: {editions}. It may be a misreading, or mended elsewhere. "
+    return element("p", said, element("a", "How to contest it.", href=f"{ROOT}contest.html"), class_="note")
 
 
 def _list(facts: Facts, claims: list[Claim]) -> Html:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 from analysis import cli, exhibit_command, exhibits, missing_runs
 from analysis.exhibit_command import Setting
@@ -494,3 +495,17 @@ def test_an_experiment_without_its_data_is_its_canonical_form(file: Path) -> Non
         assert "data_hash" not in known["problem"]
         assert known["problem"]["name"] == "training"
         assert all(one["label"] and one["selection"] for one in known["algorithm"])
+
+
+@pytest.mark.parametrize("option", ["--out", "--store"])
+@pytest.mark.parametrize("value", ["", "file", "dangling"])
+def test_folders_that_are_none_are_refused(
+    option: str, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    (tmp_path / "dangling").symlink_to("nowhere")
+    done = CliRunner().invoke(cli.app, ["figures", "fedau.figC61", option, value])
+    assert done.exit_code != 0
+    assert f"{option} must be a folder" in done.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dangling", "file"]

@@ -137,6 +137,9 @@ def test_a_guarantee_stands_with_its_verdict_under_a_heading_that_it_bears_out(p
                 verdict = next(node.text for node in entry.iter("span") if "verdict" in node.get("class", ""))
                 assert verdict == recorded()[id_]["verdict"]
                 assert verdict in headings[part.find("h2").text], id_  # type: ignore[index,union-attr]
+                if verdict in AGAINST:
+                    assert ledger[id_].edition in text_of(part)
+                    assert "../contest.html" in [node.get("href") for node in part.iter("a")]
                 seen.add(id_)
     assert {"fedamd.thm46", "fast.thm1.special", "fast.thm1"} <= seen
 
