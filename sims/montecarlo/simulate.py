@@ -78,15 +78,15 @@ def simulate(
             data = _joined(frames, experiment)
         except MemoryError:
             raise _too_much(experiment) from None
+        except (Stopped, KeyboardInterrupt) as error:  # Stopped is an InputError too
+            data = _joined(frames, experiment)
+            stored.save(store, experiment.key, about, data, partial=str(error) or "interrupted")
+            raise
         except (FileNotFoundError, InputError) as error:
             # Another process that ran the same experiment has finished it and cleared its chunks away.
             gone = isinstance(error, FileNotFoundError) or not chunks.exists()
             if gone and (run := stored.complete(store, experiment.key)):
                 return run
-            raise
-        except (Stopped, KeyboardInterrupt) as error:
-            data = _joined(frames, experiment)
-            stored.save(store, experiment.key, about, data, partial=str(error) or "interrupted")
             raise
         run = stored.save(store, experiment.key, about, data)
         shutil.rmtree(chunks, ignore_errors=True)
