@@ -61,7 +61,7 @@ def replay(path: Path) -> tuple[Claim, Trial, dict[str, Any], Judgement, list[st
         allowed = f"a trial of {claim.id}: {', '.join(trials) or 'there is none'}"
         raise InputError("trial of the witness", content["trial"], allowed)
     point = {name: _number(name, value) for name, value in content["point"].items()}
-    trial.require(point)
+    trial.require({name: _shown(trial.space.get(name), value) for name, value in point.items()})
     point = {name: _fractions(trial.space[name], value) for name, value in point.items()}
     try:
         judgement = judge(trial, claim, point)
@@ -80,6 +80,14 @@ def _fractions(domain: Domain, value: Any) -> Any:
     if isinstance(domain, Several):
         return tuple(_fractions(domain.of, part) for part in value)
     return Fraction(value) if isinstance(domain, Real) else value
+
+
+def _shown(domain: Domain | None, value: Any) -> Any:
+    """A whole fraction of a real coordinate as a whole number: a refusal then shows it as one writes it."""
+    if isinstance(domain, Several) and isinstance(value, tuple):
+        return tuple(_shown(domain.of, part) for part in value)
+    whole = isinstance(domain, Real) and isinstance(value, Fraction) and value.denominator == 1
+    return value.numerator if whole else value
 
 
 def _read(path: Path) -> dict[str, Any]:

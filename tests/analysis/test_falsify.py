@@ -216,6 +216,7 @@ def test_a_witness_file_is_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ({"point": {"x": "nan", "rounds": 7, "who": [1]}}, "coordinate x must be a number from -2 to 2; got 'nan'"),
         ({"point": {"x": "1e999999999", "rounds": 7, "who": [1]}}, "coordinate x must be a number from -2 to 2"),
         ({"point": {"x": 10**4000, "rounds": 7, "who": [1]}}, "coordinate x must be a number from -2 to 2"),
+        ({"point": {"x": "3", "rounds": 7, "who": [1]}}, "coordinate x must be a number from -2 to 2; got 3$"),
         ({"point": {"x": {}, "rounds": 7, "who": [1]}}, "coordinate x must be a number from -2 to 2"),
         ({"point": {"x": None, "rounds": 7, "who": [1]}}, "coordinate x must be a number from -2 to 2"),
         ({"point": {"x": [["1/2"]], "rounds": 7, "who": [1]}}, "coordinate x must be a number from -2 to 2"),
