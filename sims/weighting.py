@@ -158,7 +158,7 @@ class _Estimated:
         return self._weights
 
     def update(self, participated: BoolArray) -> None:
-        self._weights = self._checked(self._estimator.update(participated.reshape(-1)))
+        self._weights = self._checked(self._estimator.update(participated.reshape(-1).copy()))
 
     def state_dict(self) -> dict[str, npt.NDArray[Any]]:
         return dict(self._estimator.state_dict())
@@ -171,9 +171,10 @@ class _Estimated:
         """The weights of one round, (replicates, n_clients): of them a bad one would be taken for too long a step."""
         n = math.prod(self._shape)
         try:
-            given = np.asarray(weights, dtype=np.float64)
+            given = np.asarray(weights)
         except (TypeError, ValueError):
             given = np.array(math.nan)
+        given = given.astype(np.float64) if given.dtype.kind in "iuf" else np.array(math.nan)
         if given.shape != (n,) or not (np.isfinite(given) & (given >= 0)).all():
             name = type(self._estimator).__name__
             raise InputError(f"weights of {name}", weights, f"{n} finite numbers of at least 0, one a client")

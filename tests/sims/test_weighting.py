@@ -10,6 +10,7 @@ from fltheory.participation import Bernoulli
 from fltheory.weights import FedAUWeights
 from sims.algorithms.fedavg import Hyper, fedavg
 from sims.problems.quadratic import DiagonalQuadratic
+from sims.recorder import Record
 from sims.rounds import Setup, Simulation
 from sims.weighting import FedAU, FromEstimator
 
@@ -17,7 +18,8 @@ from sims.weighting import FedAU, FromEstimator
 def simulation(rule):
     problem = DiagonalQuadratic([1, 2, 4], [-1, 0, 2])
     setup = Setup(problem, fedavg, Hyper(0.05), Bernoulli([0.2, 0.5, 0.9]), rule)
-    return Simulation(setup, np.ones((4, 1)), 30, np.random.default_rng(1))
+    what = Record(("objective", "participations"), every=1, rounds=30)
+    return Simulation(setup, np.ones((4, 1)), 30, np.random.default_rng(1), what)
 
 
 def test_an_estimator_is_followed_replicate_by_replicate_and_through_a_checkpoint():
@@ -31,7 +33,21 @@ def test_an_estimator_is_followed_replicate_by_replicate_and_through_a_checkpoin
     assert np.array_equal(found.state.linear["x"], expected.state.linear["x"])
 
 
-@pytest.mark.parametrize("bad", [None, "ones", [1.0] * 11, [[1.0] * 12], [math.nan] * 12, [-1.0] * 12, [math.inf] * 12])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        None,
+        "ones",
+        [1.0] * 11,
+        [[1.0] * 12],
+        [math.nan] * 12,
+        [-1.0] * 12,
+        [math.inf] * 12,
+        [1j] * 12,
+        ["1"] * 12,
+        [10**400] * 12,
+    ],
+)
 def test_bad_weights_are_told_as_such_and_not_as_a_step_that_is_too_long(bad):
     class Broken(FedAUWeights):
         def update(self, participated):
@@ -41,3 +57,21 @@ def test_bad_weights_are_told_as_such_and_not_as_a_step_that_is_too_long(bad):
     run = simulation(FromEstimator(lambda n_clients: Broken(n_clients, cutoff=5)))
     with pytest.raises(InputError, match=r"^weights of Broken must be 12 finite numbers of at least 0, one a client"):
         run.advance()
+
+
+def test_an_estimator_that_writes_into_its_argument_changes_no_record():
+    class Writes(FedAUWeights):
+        def update(self, participated):
+            weights = super().update(participated)
+            participated[:] = True
+            return weights
+
+    plain, writing = (
+        simulation(FromEstimator(lambda n_clients, kind=kind: kind(n_clients, cutoff=5)))
+        for kind in (FedAUWeights, Writes)
+    )
+    plain.advance()
+    writing.advance()
+    assert np.array_equal(plain.state.linear["x"], writing.state.linear["x"])
+    for name, values in plain.record.arrays().items():
+        assert np.array_equal(values, writing.record.arrays()[name]), name
