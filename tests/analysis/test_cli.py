@@ -99,7 +99,7 @@ BAD = {
     "a graph into nowhere": (["graph", "fedau", "--out", "no/g.svg"], "in a folder that is there"),
     "a plot into nowhere": (["weights", "LOG", "--cutoff", "5", "--out", "no/w.png"], "in a folder that is there"),
     "a report over something else": (["report", "--out", "."], "a new folder, an empty one or an older report"),
-    "figures into a file": (["figures", "--out", "LOG"], "output folder"),
+    "figures into a file": (["figures", "--out", "LOG"], "--out must be a folder, which this is not; got"),
     "json into a folder": (["verify", "fedau.facts", "--depth", "quick", "--json", "."], "name of a file"),
     "far too many workers": (["verify", "fedau.facts", "--workers", "100000"], "workers must be at most"),
     "plot without a name": (["weights", "LOG", "--cutoff", "5", "--out", ""], ".png, .svg or .pdf"),
