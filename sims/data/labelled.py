@@ -69,6 +69,8 @@ class LabelledData:
             raise InputError("data set", self.name, "one with natural groups")
         sizes = np.bincount(self.groups, minlength=len(self.group_names))
         able = np.flatnonzero(sizes >= count("least", least))
+        if not able.size:
+            raise InputError("least", least, f"at most {sizes.max()}, the training samples of the largest group")
         if count("n_groups", n_groups) > able.size:
             raise InputError("n_groups", n_groups, f"at most {able.size}, the groups with {least} samples or more")
         chosen = np.sort(stream(seed, "data.groups").choice(able, n_groups, replace=False))

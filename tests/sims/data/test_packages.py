@@ -332,6 +332,8 @@ def test_groups_are_drawn(folder, tmp_path):
     assert few.hash != full.only_groups(3, seed=5, least=2).hash
     with pytest.raises(InputError, match="n_groups must be at most 5, the groups with 2 samples or more"):
         full.only_groups(6, seed=4, least=2)
+    with pytest.raises(InputError, match="least must be at most 5, the training samples of the largest group; got 6"):
+        full.only_groups(3, seed=4, least=6)
 
 
 def test_nothing_heavy_is_imported():
