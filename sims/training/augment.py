@@ -56,7 +56,7 @@ def kinds() -> list[str]:
 
 def _ranges(kind: str) -> tuple[int, ...]:
     if kind not in _RANGES:
-        raise InputError("augment", kind, one_of(str(kind), _RANGES))
+        raise InputError("augmentation", kind, one_of(str(kind), _RANGES))
     return _RANGES[kind]
 
 

@@ -141,6 +141,9 @@ class Task:
         self.client_weights = client_weights
         self.augmentation, self.per_image = augmentation, per_image
         self._augment_width, self._normalised = augment.width(augmentation), {"mean": mean, "std": std}
+        if self._augment_width and inputs.ndim != 4:
+            allowed = f"none for samples {tuple(inputs.shape[1:])}, which are no images (C, H, W)"
+            raise InputError("augmentation", augmentation, allowed)
         self._mask_shapes = getattr(module, "mask_shapes", lambda batch: ())
         self._drops = bool(self._mask_shapes(1))
         not_negative(weight_decay=weight_decay)

@@ -127,7 +127,7 @@ def test_the_given_images_stay_as_they_are_and_draws_are_in_range(kind):
 def test_bad_input_is_named():
     images = torch.zeros(4, 3, 8, 8)
     draws = np.zeros((4, 3), dtype=np.int64)
-    with pytest.raises(InputError, match=r"augment must be one of .*did you mean crop-flip"):
+    with pytest.raises(InputError, match=r"augmentation must be one of .*did you mean crop-flip"):
         augment.width("cropflip")
     with pytest.raises(InputError, match="draws must be"):
         augment.apply("crop", images, draws)

@@ -369,6 +369,12 @@ def test_sparse_gradients_are_refused():
         Task(Looked(sparse=True).double(), *data((5,)), parts())
 
 
+def test_augmentation_of_what_is_no_image_is_refused():
+    module = torch.nn.Linear(5, 4).double()
+    with pytest.raises(InputError, match=r"augmentation must be none for samples \(5,\), which .*; got 'crop'"):
+        Task(module, *data((5,)), parts(), augmentation="crop")
+
+
 class Unused(torch.nn.Linear):
     """A parameter that is not used, as in a module of which one head of two is trained."""
 
