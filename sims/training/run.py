@@ -206,7 +206,8 @@ def _origin(experiment: Experiment, store: str | os.PathLike[str]) -> tuple[stor
         return None
     run = stored.complete(store, experiment.start.run)
     if run is None:
-        allowed = f"the key of a complete run in the store {str(store)!r} (run: fltheory train, with its experiment)"
+        first = "train first, at the same scale, what start.file names"
+        allowed = f"the key of a complete run in the store {str(store)!r} ({first})"
         raise InputError("start.run", experiment.start.run[:12], allowed)
     models = stored.models_of(run, experiment.start.algorithm)
     if len(models) < experiment.replicates:

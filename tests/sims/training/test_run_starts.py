@@ -75,7 +75,7 @@ def test_models_that_are_not_there_are_told_before_anything_runs(tmp_path):
 
     refused("start must be a table with run, a key of 64 digits", start={"run": "abc"})
     refused("key of start must be one of algorithm, run", start={"run": "0" * 64, "label": "b"})
-    refused("start.run must be the key of a complete run in the store", start={"run": "0" * 64})
+    refused("start.run must be the key of a complete run in the store .*what start.file names", start={"run": "0" * 64})
     plain = train(parse(WARM_UP | {"record": {"what": ["train_loss"]}}), store=tmp_path)
     refused("must be one that keeps its models", start={"run": plain.key})
     first = train(parse(WARM_UP), store=tmp_path)
