@@ -20,18 +20,16 @@ CLOSE = 1e-3  # relative difference of outputs that rounding in single precision
 def require_trainable(module: nn.Module, inputs: Tensor, targets: Tensor, buffers: str = "refuse") -> None:
     """Raise InputError unless the module can be trained on these data, with this policy for its buffers.
 
-    Its parameters are all trained, and its buffers allow the policy (`sims.training.buffers`); it leaves its inputs as
-    they are, and draws no random numbers (dropout has its masks from outside, `sims.training.models.layers`); what it
-    makes of a sample does not depend on the others of the batch, but for local steps with averaged buffers; and it
-    gives finite logits (B, classes) for as many classes as there are.
+    Its parameters are all trained and have no hooks, and its buffers allow the policy (`sims.training.buffers`); it
+    leaves its inputs as they are, and draws no random numbers (dropout has its masks from outside,
+    `sims.training.models.layers`); what it makes of a sample does not depend on the others of the batch, but for local
+    steps with averaged buffers; and it gives finite logits (B, classes) for as many classes as there are.
     """
     name = type(module).__name__
     require_policy(buffers, module)
     if buffers != "refuse":
         module.eval()
-    frozen = [name for name, parameter in module.named_parameters() if not parameter.requires_grad]
-    if frozen or not list(module.parameters()):
-        raise InputError("module", frozen or name, "one with parameters, all of them trained (requires_grad)")
+    _require_parameters(module)
     if any(isinstance(part, _DropoutNd) for part in module.modules()):
         raise InputError("module", name, "one with dropout of sims.training.models.layers, if any")
     if any(isinstance(part, nn.Embedding | nn.EmbeddingBag) and part.sparse for part in module.modules()):
@@ -62,6 +60,18 @@ def require_trainable(module: nn.Module, inputs: Tensor, targets: Tensor, buffer
         raise InputError("module", name, by_itself)
     if buffers != "refuse":
         _require_buffers(module, some, buffers)
+
+
+def _require_parameters(module: nn.Module) -> None:
+    """All are trained, and nothing hangs on them: models stand in their place, and would pass hooks by unseen."""
+    own = dict(module.named_parameters())
+    frozen = [name for name, parameter in own.items() if not parameter.requires_grad]
+    if frozen or not own:
+        allowed = "one with parameters, all of them trained (requires_grad)"
+        raise InputError("module", frozen or type(module).__name__, allowed)
+    hooked = [name for name, p in own.items() if p._backward_hooks or p._post_accumulate_grad_hooks]
+    if hooked:
+        raise InputError("module", hooked, "one without hooks on its parameters (hooks on its layers are kept)")
 
 
 def _require_buffers(module: nn.Module, some: Tensor, buffers: str) -> None:

@@ -106,6 +106,8 @@ class Sequential:
         slopes = torch.autograd.grad(loss, trained, allow_unused=True)
         if all(slope is None for slope in slopes):  # the gradient of the logits is by tensors of no parameter
             raise _detached(self.module)
+        if any(slope is not None and slope.is_sparse for slope in slopes):  # models are rows, which are dense
+            raise InputError("module", type(self.module).__name__, "one with dense gradients (no sparse=True)")
         return tuple(torch.zeros_like(p) if slope is None else slope for p, slope in zip(trained, slopes, strict=True))
 
 

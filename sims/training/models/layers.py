@@ -148,7 +148,8 @@ def layers_of(module: nn.Module) -> tuple[int, ...] | None:
 
 def _does_more(part: nn.Module) -> bool:
     """Whether a pass through it, or back, is not that of its class: hooks of any kind, a forward of its own."""
-    hooks = (part._forward_hooks, part._forward_pre_hooks, part._backward_hooks, part._backward_pre_hooks)
+    kinds = ("forward_hooks", "forward_pre_hooks", "backward_hooks", "backward_pre_hooks")
+    hooks = [getattr(part, f"_{kind}") or getattr(nn.modules.module, f"_global_{kind}") for kind in kinds]
     return any(hooks) or "forward" in vars(part)
 
 

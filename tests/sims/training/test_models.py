@@ -308,6 +308,25 @@ def test_anything_else_is_no_such_chain(build):
 
 
 @pytest.mark.parametrize(
+    "register",
+    [
+        nn.modules.module.register_module_forward_hook,
+        nn.modules.module.register_module_forward_pre_hook,
+        nn.modules.module.register_module_full_backward_hook,
+        nn.modules.module.register_module_full_backward_pre_hook,
+    ],
+)
+def test_no_chain_is_taken_apart_while_there_are_hooks_on_all_modules(register):
+    chain = plain.mlp([4, 3, 2])
+    hook = register(lambda *seen: None)
+    try:
+        assert layers.layers_of(chain) is None
+    finally:
+        hook.remove()
+    assert layers.layers_of(chain) == (4, 3, 2)
+
+
+@pytest.mark.parametrize(
     ("call", "sentence"),
     [
         (lambda: make("fedau-cifar1"), "model must be one of .*did you mean fedau-cifar10"),

@@ -369,6 +369,33 @@ def test_sparse_gradients_are_refused():
         Task(Looked(sparse=True).double(), *data((5,)), parts())
 
 
+class LookedUp(Looked):
+    """Its own call makes the gradient sparse, not a layer."""
+
+    def __init__(self):
+        super().__init__(sparse=False)
+
+    def forward(self, x):
+        found = torch.nn.functional.embedding((x[:, 0] > 0).long(), self.table.weight, sparse=True)
+        return torch.nn.Linear.forward(self, x) + found
+
+
+@pytest.mark.parametrize("engine", ["sequential", "vmap"])
+def test_sparse_gradients_of_no_layer_are_refused_by_every_engine(engine):
+    with pytest.raises(InputError, match=r"module must be .*; got 'LookedUp'"):
+        Task(LookedUp().double(), *data((5,)), parts(), engine=engine)
+
+
+@pytest.mark.parametrize("kind", ["register_hook", "register_post_accumulate_grad_hook"])
+def test_hooks_on_parameters_are_refused(kind):
+    module = torch.nn.Sequential(torch.nn.Linear(5, 4)).double()
+    hook = getattr(module[0].bias, kind)(lambda gradient: None)
+    with pytest.raises(InputError, match=r"module must be one without hooks on its parameters .*got \['0.bias'\]"):
+        Task(module, *data((5,)), parts())
+    hook.remove()
+    assert Task(module, *data((5,)), parts())
+
+
 def test_augmentation_of_what_is_no_image_is_refused():
     module = torch.nn.Linear(5, 4).double()
     with pytest.raises(InputError, match=r"augmentation must be none for samples \(5,\), which .*; got 'crop'"):
