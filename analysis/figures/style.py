@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -15,8 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from analysis.files import new_file_beside
-from fltheory.errors import InputError
+from analysis.files import whole_file
 
 BLACK, BLUE, ORANGE, GREEN, PURPLE, GREY = "#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#777777"
 SKY, AMBER = "#56B4E9", "#E69F00"
@@ -95,14 +93,7 @@ def save(figure: Figure, path: Path) -> Path:
 
     Raises InputError if the path cannot be written.
     """
-    partial = new_file_beside(path)
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-    try:
+    with whole_file(path) as partial:
         figure.savefig(partial, format=path.suffix[1:], metadata=undated.get(path.suffix))
-        partial.chmod(0o644)
-        os.replace(partial, path)
-    except OSError as error:
-        raise InputError("output file", str(path), f"a path that can be written ({error.strerror})") from None
-    finally:
-        partial.unlink(missing_ok=True)
     return path
