@@ -1,18 +1,11 @@
-"""Counting in a log: which observations were participations, and clients' counts over chosen rounds."""
+"""Counting in a log: clients' counts over chosen rounds."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from analysis.traces import Log
-from analysis.traces.log import Bools, Floats, Ints
-
-
-def participated(log: Log, client: Ints, when: Ints) -> Bools:
-    """Which of these observations, all those of the log in its order, are participations."""
-    on: Bools = np.zeros(client.size, dtype=np.bool_)
-    on[np.searchsorted(client * log.n_rounds + when, log.client * log.n_rounds + log.round)] = True
-    return on
+from analysis.traces.log import Floats, Ints
 
 
 def counts(log: Log, first: int, last: int, spacing: int = 1) -> tuple[Ints, Ints]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.trace_report.counts import participated
 from analysis.traces import Log
 from analysis.traces.log import Bools, Ints
 
@@ -47,7 +46,7 @@ def _observations(log: Log, clients: Ints) -> tuple[Ints, Ints, Bools]:
     place[clients] = np.arange(clients.size)
     if log.observed is not None:
         client, when = log.observed
-        on = participated(log, client, when)
+        on = log.observed_on()
         chosen = place[client] >= 0
         return place[client[chosen]], when[chosen], on[chosen]
     client, when = np.divmod(np.arange(clients.size * log.n_rounds), log.n_rounds)

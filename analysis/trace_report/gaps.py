@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.trace_report.counts import participated
 from analysis.traces import Log
 from analysis.traces.log import Ints
 
@@ -64,7 +63,7 @@ def _between(log: Log) -> tuple[Ints, Ints]:
 
 def _seen_off(log: Log, client: Ints, when: Ints) -> tuple[Ints, Ints]:
     """Longest run of successive rounds in which the client was observed and off, and its first round."""
-    off = ~participated(log, client, when)
+    off = ~log.observed_on()
     client, when = client[off], when[off]
     begins = (np.diff(client, prepend=-1) != 0) | (np.diff(when, prepend=-1) != 1)
     at = np.flatnonzero(begins)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.trace_report.counts import fitted_rates, participated
+from analysis.trace_report.counts import fitted_rates
 from analysis.traces import Log
 from analysis.traces.log import Floats, Ints
 
@@ -73,7 +73,7 @@ def _all_observed(log: Log, rate: Floats, lags: int) -> tuple[Floats, Floats]:
 
 
 def _observed(log: Log, rate: Floats, lags: int, client: Ints, when: Ints) -> tuple[Floats, Floats]:
-    deviation = participated(log, client, when) - rate[client]
+    deviation = log.observed_on() - rate[client]
     variance = (rate * (1 - rate))[client]
     sums = np.zeros((2, lags + 1))
     for apart, one, other in _pairs(client, when, lags):

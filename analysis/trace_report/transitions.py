@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import xlogy
 
-from analysis.trace_report.counts import participated
 from analysis.traces import Log, stretches
 from analysis.traces.log import Bools, Floats, Ints
 
@@ -54,7 +53,7 @@ def transitions(log: Log, clients: Ints) -> Transitions:
     place = np.full(log.n_clients, -1, dtype=np.int64)
     place[clients] = np.arange(clients.size)
     chosen = place[log.observed[0]] >= 0
-    on = participated(log, *log.observed)[chosen]
+    on = log.observed_on()[chosen]
     client, when = place[log.observed[0][chosen]], log.observed[1][chosen]
     first = np.diff(client, prepend=-1) != 0
     second = np.flatnonzero(~first)

@@ -78,10 +78,20 @@ class Log:
         """How many observed rounds of its client came before each participation, (n_participations,)."""
         if self.observed is None:
             return self.round
-        observations = _key(*self.observed, self.n_rounds)
-        first = np.searchsorted(observations, np.arange(self.n_clients) * self.n_rounds)
-        position = np.searchsorted(observations, _key(self.client, self.round, self.n_rounds))
-        return (position - first[self.client]).astype(np.int64)
+        first = np.searchsorted(self.observed[0], np.arange(self.n_clients))
+        return (self._among(*self.observed) - first[self.client]).astype(np.int64)
+
+    def observed_on(self) -> Bools:
+        """Which of the observations that the log lists, in their order, are participations."""
+        assert self.observed is not None
+        on: Bools = np.zeros(self.observed[0].size, dtype=np.bool_)
+        on[self._among(*self.observed)] = True
+        return on
+
+    def _among(self, client: Ints, round_: Ints) -> Ints:
+        """Where each participation stands among the observations."""
+        places = np.searchsorted(_key(client, round_, self.n_rounds), _key(self.client, self.round, self.n_rounds))
+        return places.astype(np.int64)
 
     def history(self, clients: npt.ArrayLike) -> tuple[Bools, Bools]:
         """Dense (participated, observed) of the clients asked for, boolean arrays (n_rounds, len(clients)).

@@ -85,6 +85,5 @@ def _between(log: Log, on: Runs) -> Runs:
 def _observed_off(log: Log) -> tuple[Ints, Ints]:
     assert log.observed is not None
     client, round_ = log.observed
-    off = np.ones(len(client), dtype=np.bool_)
-    off[np.searchsorted(client * log.n_rounds + round_, log.client * log.n_rounds + log.round)] = False
+    off = ~log.observed_on()
     return client[off], round_[off]
