@@ -133,7 +133,7 @@ def trace_report(
         divergences=advice.intervals(log, day),
         theorems=rulings(Facts(log, away, findings)),
         cutoff=cutoff,
-        weight=weights_after(log, cutoff.advised)[1],
+        weight=weights_after(log, cut, cutoff.advised)[1],
         snapshots=advice.snapshots(log),
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.traces import Log, clopper_pearson, stretches
+from analysis.traces import Log, Stretches, clopper_pearson, stretches
 from analysis.traces.log import Floats, Ints
 from fltheory.errors import cutoff as checked_cutoff
 from fltheory.estimate import Estimate
@@ -145,7 +145,7 @@ def weights_report(log: Log, cutoff: int | float) -> WeightsReport:
     cutoff = checked_cutoff("cutoff", cutoff)
     n, on, observed = log.n_clients, log.participations(), log.observed_rounds()
     cut = stretches(log)
-    completed, weight = weights_after(log, cutoff)
+    completed, weight = weights_after(log, cut, cutoff)
 
     gap, owner = cut.length[~cut.initial], log.client[~cut.initial]
     total = np.bincount(owner, weights=gap, minlength=n)
@@ -181,9 +181,12 @@ def weights_report(log: Log, cutoff: int | float) -> WeightsReport:
     )
 
 
-def weights_after(log: Log, cutoff: int | float) -> tuple[Ints, Floats]:
-    """Completed intervals and FedAU's weight of each client, (n_clients,); the weight is NaN for one never seen."""
-    n, observed, cut = log.n_clients, log.observed_rounds(), stretches(log)
+def weights_after(log: Log, cut: Stretches, cutoff: int | float) -> tuple[Ints, Floats]:
+    """Completed intervals and FedAU's weight of each client, (n_clients,); the weight is NaN for one never seen.
+
+    cut   the stretches of the log
+    """
+    n, observed = log.n_clients, log.observed_rounds()
     step = int(min(cutoff, log.n_rounds + 1))  # a longer cutoff never cuts
     completed = np.bincount(log.client, weights=-(-cut.length // step), minlength=n) + cut.since // step
     weight = np.divide(observed - cut.since % step, completed, out=np.ones(n), where=completed > 0)
