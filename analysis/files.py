@@ -6,7 +6,7 @@ import csv
 import io
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -47,6 +47,12 @@ def as_csv(rows: Sequence[Mapping[str, object]]) -> str:
 def require_writable(path: Path) -> None:
     """Raise InputError unless a file can be written there: before the work, not after it. Leaves nothing behind."""
     new_file_beside(path).unlink()
+
+
+def require_other(argument: str, path: Path, read: Iterable[Path]) -> None:
+    """Raise InputError if writing to `path` would replace one of the files that are read."""
+    if any(one.exists() and path.exists() and path.samefile(one) for one in read):
+        raise InputError(argument, str(path), "another file than what is read")
 
 
 def new_file_beside(path: Path) -> Path:

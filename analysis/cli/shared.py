@@ -30,6 +30,15 @@ def _folder(option: str) -> Callable[[str | Path], Path]:
     return parse
 
 
+def named_by(clients: str | None) -> list[Path]:
+    """The file that --clients names, if it names one."""
+    from fltheory.errors import InputError
+
+    if clients is not None and not clients.strip():
+        raise InputError("--clients", clients, "a number or a file")
+    return [] if clients is None or clients.isdecimal() else [Path(clients)]
+
+
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 StoreOption = Annotated[Path, typer.Option(parser=_folder("--store"), metavar="<path>", help="Folder of the results.")]
 FiguresOption = Annotated[

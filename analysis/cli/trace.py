@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from analysis.cli.shared import JsonFlag
+from analysis.cli.shared import JsonFlag, named_by
 
 DEFAULT = "report"
 
@@ -45,18 +45,14 @@ def report(
     what follows: cutoff, weights, interval of amplification, ages of updates, room for snapshots.
     """
     from analysis import plan_command
-    from analysis.files import require_writable, write_text
+    from analysis.files import require_other, require_writable, write_text
     from analysis.trace_report import planned, read_labels, to_json, to_page, to_text, trace_report
     from analysis.traces import read_log
-    from fltheory.errors import InputError
 
-    if clients is not None and not clients.strip():
-        raise InputError("--clients", clients, "a number or a file")
+    read = [log, *named_by(clients), *(path for path in (labels, plan) if path is not None)]
     if html is not None:
         require_writable(html)
-        inputs = [path for path in (log, labels, plan, clients and Path(clients)) if path is not None and path != ""]
-        if any(path.exists() and html.exists() and html.samefile(path) for path in inputs):
-            raise InputError("--html", str(html), "another file than what is read")
+        require_other("--html", html, read)
     found = read_log(log, clients=clients, rounds=rounds, round_length=round_length)
     names = None if labels is None else read_labels(labels, found)
     seen = trace_report(found, day=_day(round_length), labels=names)
@@ -104,7 +100,7 @@ def simulate(
     days, round the end of LOG. The log has a row for each run of rounds on or off, with columns client, start, end
     (no longer part of it), available.
     """
-    from analysis.files import require_writable
+    from analysis.files import require_other, require_writable
     from analysis.traces import write_log
     from analysis.traces.made import of_file, of_log
     from analysis.traces.write import require_suffix
@@ -122,8 +118,7 @@ def simulate(
             made = of_file(experiment, clients, rounds, seed)
         else:
             assert log is not None
-            if out.exists() and log.exists() and out.samefile(log):
-                raise InputError("--out", str(out), "another file than what is read")
+            require_other("--out", out, [log])
             made = of_log(log, clients, rounds, seed or 0, round_length, day)
         write_log(made, out)
     except MemoryError:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from analysis.cli.shared import JsonFlag
+from analysis.cli.shared import JsonFlag, named_by
 
 commands = typer.Typer()
 
@@ -35,7 +35,7 @@ def weights(
     participation, and all other rounds of the clients in the log count as off. Times are read with --round-length.
     Clients 3 and 3.0 are the same, in LOG and in a file of --clients.
     """
-    from analysis.files import require_writable
+    from analysis.files import require_other, require_writable
     from analysis.traces import read_log
     from analysis.weights_report import plot, weights_report
     from fltheory.errors import InputError
@@ -43,12 +43,8 @@ def weights(
 
     if out.suffix not in (".png", ".svg", ".pdf"):
         raise InputError("--out", str(out), "a name that ends in .png, .svg or .pdf")
-    if clients is not None and not clients.strip():
-        raise InputError("--clients", clients, "a number or a file")
     require_writable(out)
-    inputs = [log] if clients is None or clients.isdecimal() else [log, Path(clients)]
-    if any(path.exists() and out.exists() and out.samefile(path) for path in inputs):
-        raise InputError("--out", str(out), "another file than what is read")
+    require_other("--out", out, [log, *named_by(clients)])
     limit = valid_cutoff("--cutoff", _number(cutoff))
     found = read_log(log, clients=clients, rounds=rounds, round_length=round_length)
     report = weights_report(found, limit)
