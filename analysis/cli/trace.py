@@ -72,12 +72,10 @@ def report(
 
 def _day(round_length: str | None) -> int | None:
     """Rounds of a day, where it has a whole number of at least two."""
-    from analysis.traces.columns import MICRO, UNITS, microseconds
+    from analysis.traces.columns import rounds_of_a_day
 
-    if round_length is None:
-        return None
-    rounds, rest = divmod(UNITS["d"] * MICRO, microseconds("--round-length", round_length))
-    return rounds if rounds >= 2 and not rest else None
+    rounds = None if round_length is None else rounds_of_a_day("--round-length", round_length)
+    return rounds if rounds and rounds >= 2 else None
 
 
 @commands.command()

@@ -153,6 +153,16 @@ def microseconds(argument: str, length: str | float) -> int:
     return round(micro)
 
 
+def rounds_of_a_day(argument: str, length: str | float) -> int | None:
+    """How many rounds of this length a day has; None if that is no whole number.
+
+    >>> rounds_of_a_day("round_length", "15m"), rounds_of_a_day("round_length", "7h")
+    (96, None)
+    """
+    rounds, rest = divmod(UNITS["d"] * MICRO, microseconds(argument, length))
+    return None if rest else rounds
+
+
 def _whole(table: Table, column: str) -> pl.Series:
     """Whole numbers as Int64, null for anything else. 3.0 is whole: pandas writes 3 so next to a gap."""
     values = table.frame[column]

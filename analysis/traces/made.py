@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis.traces.columns import microseconds
+from analysis.traces.columns import rounds_of_a_day
 from analysis.traces.log import Bools, Ints, Log
 from analysis.traces.read import read_log
 from fltheory.errors import InputError, count
@@ -39,8 +39,8 @@ def of_log(path: Path, clients: int, rounds: int | None, seed: int, round_length
         )
     log = read_log(path, rounds=rounds, round_length=round_length)
     if round_length is not None:
-        day, rest = divmod(microseconds("round_length", "1d"), microseconds("round_length", round_length))
-        if rest:
+        day = rounds_of_a_day("--round-length", round_length)
+        if not day:
             raise InputError("--round-length", round_length, "such that a day is a whole number of rounds")
     assert day is not None
     return day_shifted(log, clients, day, seed)
