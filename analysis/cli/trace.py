@@ -57,7 +57,7 @@ def report(
     names = None if labels is None else read_labels(labels, found)
     seen = trace_report(found, day=_day(round_length), labels=names)
     promised = None if plan is None else planned(seen, plan)
-    told = "" if promised is None else plan_command.as_text(*promised)
+    told = "" if promised is None or (as_json and html is None) else plan_command.as_text(*promised)
     if html is not None:
         write_text(html, to_page(seen, log.name, told))
         print(f"page: {html}", file=sys.stderr)
