@@ -33,13 +33,12 @@ def _outcome(task: Task, statement: Statement, entries: Mapping[str, Mapping[str
     except Unusable as refused:
         return Outcome(statement, statement.claim, why=str(refused))
     promise = Promise(task, statement, claim, [claim for claim, _ in below])
-    others = [note for _, note in below] if promise.derives() else []
-    rests_on = [claim, *(one for one, _ in below)] if promise.derives() else [claim]
+    used = [(claim, said), *(below if promise.derives() else [])]
     try:
-        granted = _granted(task, statement, rests_on)
+        granted = _granted(task, statement, [one for one, _ in used])
     except Unusable as refused:
         return Outcome(statement, claim.id, why=str(refused))
-    notes = tuple(note.strip() for note in (said, *others, *granted) if note)
+    notes = tuple(note.strip() for note in (*(note for _, note in used), *granted) if note)
     missing = promise.missing()
     if missing:
         return Outcome(statement, claim.id, notes, f"{claim.id} also needs {', '.join(missing)}.")
