@@ -42,6 +42,10 @@ class Bound:
         return sorted(self.rhs.free_symbols, key=lambda s: s.name)
 
     @cached_property
+    def _probabilities(self) -> list[str]:
+        return [s.name for s in self._arguments if QUANTITIES[s.name].domain.startswith("probability")]
+
+    @cached_property
     def _function(self) -> Any:
         return sympy.lambdify(self._arguments, self.rhs, "scipy")
 
@@ -59,7 +63,7 @@ class Bound:
             raise InputError("constants", sorted(known), f"complete; missing: {', '.join(missing)}")
         values = {s.name: known[s.name] for s in self._arguments}
         result = math.nan
-        rare = any(values[name] < RARE for name in values if QUANTITIES[name].domain.startswith("probability"))
+        rare = any(values[name] < RARE for name in self._probabilities)
         if not rare and math.inf not in values.values():
             # Where this divides by zero, overflows or is complex, sympy's arithmetic tells whether there is a limit.
             with suppress(ArithmeticError, TypeError), np.errstate(all="ignore"):
