@@ -113,7 +113,7 @@ class FromEstimator:
     make: Callable[[int], Any]
 
     def start(self, replicates: int, n_clients: int, rates: npt.ArrayLike | None) -> Weights:
-        return _Estimated(self.make(replicates * n_clients), (replicates, n_clients))
+        return _Foreign(self.make(replicates * n_clients), (replicates, n_clients))
 
 
 RULES: Mapping[str, type[Rule]] = {
@@ -152,23 +152,33 @@ class _Constant(_Stateless):
 class _Estimated:
     def __init__(self, estimator: Any, shape: tuple[int, int]) -> None:
         self._estimator, self._shape = estimator, shape
-        self._weights = self._checked(estimator.weights)
+        self._weights = self._shaped(estimator.weights)
 
     def weights(self, participated: BoolArray) -> FloatArray:
         return self._weights
 
     def update(self, participated: BoolArray) -> None:
-        self._weights = self._checked(self._estimator.update(participated.reshape(-1).copy()))
+        self._weights = self._shaped(self._estimator.update(participated.reshape(-1)))
 
     def state_dict(self) -> dict[str, npt.NDArray[Any]]:
         return dict(self._estimator.state_dict())
 
     def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         self._estimator.load_state_dict(state)
-        self._weights = self._checked(self._estimator.weights)
+        self._weights = self._shaped(self._estimator.weights)
 
-    def _checked(self, weights: Any) -> FloatArray:
-        """The weights of one round, (replicates, n_clients): of them a bad one would be taken for too long a step."""
+    def _shaped(self, weights: Any) -> FloatArray:
+        return np.reshape(weights, self._shape)
+
+
+class _Foreign(_Estimated):
+    """An estimator that is not known to be right: it gets a copy, and what it gives is looked at."""
+
+    def update(self, participated: BoolArray) -> None:
+        super().update(participated.copy())
+
+    def _shaped(self, weights: Any) -> FloatArray:
+        """A bad weight would be taken for a step that is too long."""
         n = math.prod(self._shape)
         try:
             given = np.asarray(weights)
@@ -178,4 +188,4 @@ class _Estimated:
         if given.shape != (n,) or not (np.isfinite(given) & (given >= 0)).all():
             name = type(self._estimator).__name__
             raise InputError(f"weights of {name}", weights, f"{n} finite numbers of at least 0, one a client")
-        return given.reshape(self._shape)
+        return super()._shaped(given)
