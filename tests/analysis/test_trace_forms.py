@@ -8,26 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 
 from analysis.traces import Log, read_log
 from analysis.weights_report import weights_report
 from fltheory.errors import InputError
+from tests.analysis.log_files import file, written
 
 HOUR = 3600
-
-
-def file(folder: Path, text: str | bytes) -> Path:
-    path = folder / "log"  # the name says nothing: what a file is, its content says
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
-
-
-def written(folder: Path, columns: dict[str, list[Any]], kind: str) -> Path:
-    frame, path = pl.DataFrame(columns, strict=False), folder / "log"
-    {"csv": frame.write_csv, "parquet": frame.write_parquet, "jsonl": frame.write_ndjson}[kind](path)
-    return path
 
 
 def cells(log: Log) -> tuple[dict[tuple[str, int], bool], set[str]]:
