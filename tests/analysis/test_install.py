@@ -52,7 +52,9 @@ def test_the_wheel_works_beside_the_users_own_sims_and_analysis(tmp_path: Path) 
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     out = _run([home / "bin" / "fltheory", "verify", "--depth", "quick", "--workers", "2"], cwd=user, env=environment)
     assert "fedau.thm3" in out
-    where = _run([home / "bin" / "python", "-P", "-c", "import analysis; print(analysis.__file__)"], cwd=user)
+    where = _run(
+        [home / "bin" / "python", "-P", "-c", "import analysis; print(analysis.__file__)"], cwd=user, env=environment
+    )
     assert str(home) in where
 
 
