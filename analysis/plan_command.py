@@ -162,18 +162,18 @@ def _entry(task: Task, outcome: Outcome) -> dict[str, Any]:
 
 def as_text(task: Task, outcomes: Sequence[Outcome]) -> str:
     """A table across algorithms, then each plan by itself."""
-    head = f"{'algorithm':<11}{'statement':<26}{'verdict':<12}{'rounds':>13}{'client-rounds':>15}{'vectors':>13}"
     planned = _planned(outcomes)
     rows = [
-        f"{o.statement.algorithm:<11}{o.claim:<26}{_verdict(o):<12}{o.rounds:>13,}"
-        f"{_shown(o.client_rounds):>15}{_shown(vectors(o)):>13}"
+        [o.statement.algorithm, o.claim, _verdict(o), f"{o.rounds:,}", _shown(o.client_rounds), _shown(vectors(o))]
         for o in planned
     ]
+    heads = ["algorithm", "statement", "verdict", "rounds", "client-rounds", "vectors"]
+    table = _aligned([heads, *rows], [-11, -26, -12, 13, 15, 13])
     first = f"{MEASURES[task.measure].format(f'at most {task.target:g}')}, as the theorems promise it:"
     others = [outcome for outcome in outcomes if outcome.rounds is None]
     details = [line for outcome in (*planned, *others) for line in _details(task, outcome)]
     comparison = [*_comparison(task, planned), *_orders(task, outcomes)]
-    return "\n".join([first, "", *([head, *rows] if rows else ["No statement promises it."]), *comparison, *details])
+    return "\n".join([first, "", *(table if rows else ["No statement promises it."]), *comparison, *details])
 
 
 def _comparison(task: Task, planned: Sequence[Outcome]) -> list[str]:
@@ -181,16 +181,28 @@ def _comparison(task: Task, planned: Sequence[Outcome]) -> list[str]:
     table = rounds_at(task, planned)
     if len(table) < 2:
         return []
-    head = "".join(f"{scale * task.target:>13.4g}" for scale in SCALES)
-    rows = [
-        f"{name:<11}" + "".join(f"{'out of reach' if r == math.inf else format(r, ','):>13}" for r in rounds)
-        for name, rounds in table.items()
-    ]
+    head = ["", *(f"{scale * task.target:.4g}" for scale in SCALES)]
+    rows = [[name, *("out of reach" if r == math.inf else f"{r:,}" for r in rounds)] for name, rounds in table.items()]
     places = [
         f"Below a target of {crossover.target:.3g} {crossover.below} needs fewer rounds than {crossover.above}."
         for crossover in crossovers(task, planned, table)
     ]
-    return ["", "Rounds at other targets:", f"{'':<11}{head}", *rows, *places]
+    return ["", "Rounds at other targets:", *_aligned([head, *rows], [-11, *[13] * len(SCALES)]), *places]
+
+
+def _aligned(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> list[str]:
+    """Lines of a table with columns at least so wide, wider for longer entries; to the left where that is below 0."""
+    room = [
+        max(abs(width), 1 + max(map(len, column)))
+        for width, column in zip(widths, zip(*rows, strict=True), strict=True)
+    ]
+    return [
+        "".join(
+            cell.ljust(size) if width < 0 else cell.rjust(size)
+            for cell, size, width in zip(row, room, widths, strict=True)
+        )
+        for row in rows
+    ]
 
 
 def _orders(task: Task, outcomes: Sequence[Outcome]) -> list[str]:

@@ -2,36 +2,82 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from analysis.plan_command import read_plan
 from analysis.trace_report.report import TraceReport
-from fltheory.planning import Outcome, Task, plan
+from fltheory.ledger import Claim
+from fltheory.planning import Outcome, Statement, Task, plan
+from fltheory.planning.facts import Known, require_possible
+from fltheory.planning.statements import Values
 
 
 def planned(report: TraceReport, path: Path) -> tuple[Task, list[Outcome]]:
     """The task of a plan file and what the theorems promise, one outcome a statement.
 
-    The rates, `n_clients` and, where the log shows one, `window` (the most that it can be) are those of the log; what
-    the file says of them gives way. Clients that never took part do not count: no theorem promises anything with
-    them. A statement, or one that it rests on, with an assumption that fails on the log promises nothing. Raises
-    InputError as `fltheory plan` does.
+    The rates and `n_clients` are those of the log, and so is `window` (the most that it can be) where the log shows
+    one and the file gives neither it nor `staleness`; what the file says of rates, clients and a process gives way.
+    Clients that never took part do not count: no theorem promises anything with them. A statement, or one that it
+    rests on, with an assumption that fails on the log promises nothing, nor does one that needs a law of participation:
+    a log is no law. Raises InputError as `fltheory plan` does, and for constants that the log contradicts.
     """
     task, statements = read_plan(path)
     on = report.log.participations() > 0
-    window = report.absences.most[on].max() + 1
-    known = {"n_clients": int(on.sum())} | ({"window": int(window)} if window <= report.log.n_rounds else {})
-    choices = {name: tried for name, tried in task.choices.items() if name not in known}
-    constants = {**task.constants, **known}
-    task = replace(task, rates=report.rate[on].tolist(), constants=constants, choices=choices, process=None)
-    return task, [_held(outcome, report) for outcome in plan(task, statements)]
+    constants = {**task.constants, "n_clients": int(on.sum())}
+    if task.process is not None:
+        constants.pop("window", None)
+    known = _known(report)
+    require_possible(constants, task.choices, known)
+    longest = int(report.absences.most[on].max()) + 1
+    if longest <= report.log.n_rounds and "staleness" not in constants:
+        constants = {"window": longest, **constants}
+    task = replace(task, rates=report.rate[on].tolist(), constants=constants, process=None)
+    return task, [
+        _held(outcome, statement, task, report)
+        for statement in statements
+        for outcome in plan(task, [_without_law(statement)])
+    ]
 
 
-def _held(outcome: Outcome, report: TraceReport) -> Outcome:
-    """The outcome, or that there is none because an assumption fails on the log."""
-    for id_ in (outcome.claim, *outcome.statement.rests_on):
+def _known(report: TraceReport) -> Known:
+    """What no constant can contradict, for clients that took part."""
+    log = report.log
+    window = int(report.absences.sure[log.participations() > 0].max()) + 1
+    if log.observed is not None:  # there may have been more participants than were seen
+        return Known(window, source="the log")
+    participants = report.participants
+    return Known(window, int(participants[participants > 0].min()), source="the log")
+
+
+def _without_law(statement: Statement) -> Statement:
+    """The statement without the constants that follow from a law of participation only."""
+
+    def derive(values: Values, task: Task, claims: Sequence[Claim]) -> Values:
+        found = statement.derive(values, task, claims)
+        return {name: value for name, value in found.items() if name not in statement.presumes}
+
+    return replace(statement, derive=derive, presumes={})
+
+
+def _held(outcome: Outcome, statement: Statement, task: Task, report: TraceReport) -> Outcome:
+    """The outcome, with what the log says of it: that an assumption fails, what it does not give, whom it is about."""
+    for id_ in (outcome.claim, *statement.rests_on):
         theorem = report.theorems.get(id_)
         if theorem is not None and theorem.ruling.word == "fails":
             return Outcome(outcome.statement, outcome.claim, why=f"It fails on this log: {theorem.ruling.why}")
+    if outcome.rounds is None:
+        lacking = [_no_law(name, law, report) for name, law in statement.presumes.items() if name in outcome.why]
+        return replace(outcome, why=" ".join([outcome.why, *lacking]))
+    away = report.log.n_clients - int(task.constants["n_clients"])
+    if away:
+        notes = (*outcome.verdict_notes, f"f is the mean over the clients that took part; {away} never did.")
+        return replace(outcome, verdict_notes=notes)
     return outcome
+
+
+def _no_law(name: str, law: str, report: TraceReport) -> str:
+    rejected = [f"{one.name} (p = {one.p_value:.1g})" for one in report.findings if one.rejected]
+    tests = f" Tests on this log reject {', '.join(rejected)}." if rejected else ""
+    return f"{name} follows where {law}; a log does not show that.{tests}"

@@ -82,11 +82,11 @@ class Promise:
         given = {**self.task.constants, **choice, self.statement.rounds: rounds}
         return {**self.statement.derive(given, self.task, self.below), **given}
 
-    def derives(self) -> bool:
-        """Whether other statements give a constant here that the task does not."""
+    def derived(self) -> set[str]:
+        """Names of the constants that other statements give here and the task does not."""
         choice = next(self.choices())
         given = {**self.task.constants, **choice, self.statement.rounds: MOST_ROUNDS}
-        return bool(self.at(choice, MOST_ROUNDS).keys() - given.keys())
+        return self.at(choice, MOST_ROUNDS).keys() - given.keys()
 
     def missing(self) -> list[str]:
         needed = {s.name for part in (self.bound.rhs, *self.claim.conditions.values()) for s in part.free_symbols}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from fltheory.assumptions import about_participation
 from fltheory.errors import InputError
 from fltheory.ledger import Claim
+from fltheory.planning.facts import FACTS
 from fltheory.planning.promise import Outcome, Promise
 from fltheory.planning.statements import STATEMENTS, Statement, Unusable, usable
 from fltheory.planning.task import Task
@@ -33,9 +34,10 @@ def _outcome(task: Task, statement: Statement, entries: Mapping[str, Mapping[str
     except Unusable as refused:
         return Outcome(statement, statement.claim, why=str(refused))
     promise = Promise(task, statement, claim, [claim for claim, _ in below])
-    used = [(claim, said), *(below if promise.derives() else [])]
+    derived = promise.derived()
+    used = [(claim, said), *(below if derived else [])]
     try:
-        granted = _granted(task, statement, [one for one, _ in used])
+        granted = _granted(task, statement, [one for one, _ in used], derived)
     except Unusable as refused:
         return Outcome(statement, claim.id, why=str(refused))
     notes = tuple(note.strip() for note in (*(note for _, note in used), *granted) if note)
@@ -59,9 +61,17 @@ def _outcome(task: Task, statement: Statement, entries: Mapping[str, Mapping[str
     return promise.outcome(best, fewest, notes)
 
 
-def _granted(task: Task, statement: Statement, claims: Sequence[Claim]) -> list[str]:
-    """What is taken for granted of who takes part; raises Unusable where the process of the task does not give it."""
-    notes = [f"Taken for granted: {statement.asks}."] if statement.asks else []
+def _granted(task: Task, statement: Statement, claims: Sequence[Claim], derived: Set[str]) -> list[str]:
+    """What is taken for granted of who takes part; raises Unusable where the process of the task does not give it.
+
+    The first of the claims is the statement itself; `derived` are the constants that the others give.
+    """
+    presumed = [law for name, law in statement.presumes.items() if name in derived]
+    notes = [f"Taken for granted: {said}." for said in (statement.asks, *presumed) if said]
+    symbols = {symbol.name for part in claims[0].parts for symbol in part.free_symbols}
+    given = [name for name in FACTS if name in symbols and name in task.constants]
+    if given:
+        notes.append(f"Taken for granted: the given {', '.join(given)}.")
     for assumption in {one.id: one for claim in claims for one in claim.assumes}.values():
         if assumption.asks is None or not about_participation(assumption.asks):
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,7 @@ class Statement:
     local_steps   local steps a round, where the statement has no such constant
     measure       what its bound is of: a key of MEASURES
     asks          what it takes for granted of who takes part and no assumption of the ledger says, in words
+    presumes      a constant that `derive` gives -> the law of participation that it takes for granted then, in words
     """
 
     algorithm: str
@@ -57,6 +58,7 @@ class Statement:
     local_steps: int | None = None
     measure: str = "squared_gradient"
     asks: str = ""
+    presumes: Mapping[str, str] = field(default_factory=dict)
 
 
 class Unusable(Exception):
@@ -148,6 +150,7 @@ def _fedlaavg(values: Values, task: Task, claims: Sequence[Claim]) -> Values:
 _COIN = snapshot_rate * snapshot_clients + (1 - snapshot_rate) * arbitrary_clients
 _SELECTED = selected_share * n_clients
 
+_ALIKE = "weights have equal means and are independent over rounds, with the given weight_variance"
 _FAST = "each snapshot draws snapshot_clients of all n_clients, each as likely as any other, whoever is away"
 _FEDAMD = "each round draws cohort_size of all n_clients, each as likely as any other"
 _FEDLAAVG = "each round has selected_share of the clients, of those that are available"
@@ -159,7 +162,7 @@ STATEMENTS: tuple[Statement, ...] = (
         "amplified.thm31.average",
         derive=_amplified,
         rests_on=("amplified.prop41", "amplified.prop47.expectation"),
-        asks="weights have equal means and are independent over rounds, unless interval_divergence is given",
+        presumes={"interval_divergence": _ALIKE},
     ),
     Statement("fedlaavg", "fedlaavg.thm4", "rounds", _SELECTED, _fedlaavg, ("fedlaavg.lem5",), asks=_FEDLAAVG),
     Statement("fedlaavg", "fedlaavg.thm3", "iterations", _SELECTED, _fedlaavg, ("fedlaavg.lem1",), 1, asks=_FEDLAAVG),

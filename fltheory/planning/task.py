@@ -11,6 +11,7 @@ from fltheory.errors import InputError, one_of, probabilities
 from fltheory.ledger import ledger
 from fltheory.papers.fast.setting import snapshot_rate
 from fltheory.participation import ParticipationProcess
+from fltheory.planning.facts import FACTS, Known, of_process, require_possible
 from fltheory.planning.statements import MEASURES, STATEMENTS
 from fltheory.symbols import Constants
 
@@ -26,7 +27,8 @@ class Task:
     choices    code name -> values to try, for parameters that one is free to set
     rates      participation rates: none, one for all clients, or one a client
     measure    of what: a key of MEASURES
-    process    who takes part, where that is known beyond the rates, which are its own
+    process    who takes part, where that is known beyond the rates, which are its own; constants that it cannot have
+               are refused
     """
 
     target: float
@@ -47,6 +49,8 @@ class Task:
             probabilities("rates", self.rates)
         if len(self.rates) > 1 and len(self.rates) != n_clients:
             raise InputError("rates", list(self.rates), f"one rate, or one for each of n_clients = {n_clients}")
+        known = Known() if self.process is None else of_process(self.process)
+        require_possible(self.constants, self.choices, known)
 
     def _check_names(self) -> None:
         if not (_number(self.target) and 0 < self.target < math.inf):
@@ -59,6 +63,8 @@ class Task:
         for name, tried in self.choices.items():
             if name in self.constants:
                 raise InputError("choices", name, "no constant too")
+            if name in ("n_clients", "window", *FACTS):
+                raise InputError("choices", name, f"without {name}, which is a fact and stands under constants")
             if isinstance(tried, str) or not isinstance(tried, Sequence) or not tried:
                 raise InputError(f"choices {name}", tried, "a list of values")
             for one in tried:

@@ -61,7 +61,7 @@ def check_weight_estimator(
     round), `repeatable`, `history only` (the weight of round t depends on rounds before t alone, and stays what it
     was), `positive`, `bounded`, `permutation` (of clients), `other clients` (a newcomer changes nobody else's),
     `whole history`, `memory` (constant), `serialisation` (`state_dict` and `load_state_dict`, or pickle: goes on
-    bit for bit), `always on` (weight 1 in all later rounds), and `Bernoulli`, `Markov`, `cyclic`: mean and error,
+    bit for bit), `always on` (weight 1 in rounds 130 to 1,023), and `Bernoulli`, `Markov`, `cyclic`: mean and error,
     exact over all histories of 7 rounds (with gaps of 100 for `cyclic`) and by simulation later on (false alarm
     1e-7 a comparison, fixed seeds).
 

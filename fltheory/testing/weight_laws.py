@@ -51,7 +51,7 @@ def _as_the_law_says(weights_of: Stream, law: Law, largest: float | None, name: 
 
 
 def _always_on(weights_of: Stream) -> str | None:
-    """In all later rounds, for a counter that is too narrow may be right again in the last one."""
+    """From round LONG on, to a quarter. All of them: a counter in a byte is right again in the last one."""
     weights = weights_of(np.ones((CONSISTENT_ROUNDS, 1), dtype=np.bool_))[:, 0]
     bad = np.flatnonzero(~(np.abs(weights - 1) <= CONSISTENT) & (np.arange(CONSISTENT_ROUNDS) >= LONG))
     if not bad.size:

@@ -126,19 +126,35 @@ def test_a_process_gives_rates_and_the_window_of_availability(tmp_path: Path) ->
     assert plans["fedlaavg.thm4.repaired"]["client_rounds"] == 25 * plans["fedlaavg.thm4.repaired"]["rounds"]
 
 
+def assert_table_of_targets(text: str, found: dict[str, Any]) -> None:
+    for name, rounds in found["rounds_at"]["algorithms"].items():
+        shown = ["out of reach" if r is None else f"{r:,}" for r in rounds]
+        assert re.search(rf"^{name} +" + " +".join(shown) + "$", text, re.MULTILINE)
+
+
 def test_comparisons_say_the_same_in_text_and_json(tmp_path: Path) -> None:
     text, found = OUTPUT, json.loads(run(tmp_path, EXAMPLE, "--json"))
     (crossover,) = found["crossovers"]
     assert f"Below a target of {crossover['target']:.3g} {crossover['below']} needs fewer rounds than" in text
-    for name, rounds in found["rounds_at"]["algorithms"].items():
-        shown = ["out of reach" if r is None else f"{r:,}" for r in rounds]
-        assert re.search(rf"^{name} +" + " +".join(shown) + "$", text, re.MULTILINE)
+    assert_table_of_targets(text, found)
     for plan in found["plans"]:
         assert plan["sensitivities"]["target"] < 0 < plan["sensitivities"]["initial_gap"]
         assert f"target {plan['sensitivities']['target']:+.0%}" in text
 
 
+def test_columns_are_kept_apart_at_many_rounds(tmp_path: Path) -> None:
+    many = EXAMPLE.replace("initial_gap = 1.0", "initial_gap = 1e7")
+    many = re.sub(r"\[(1, 20, 50|2, 10|0.5, 0.9)\]", lambda choices: f"[{choices[1].split()[-1]}]", many)
+    text, found = run(tmp_path, many), json.loads(run(tmp_path, many, "--json"))
+    assert max(r or 0 for rounds in found["rounds_at"]["algorithms"].values() for r in rounds) > 10**11
+    assert_table_of_targets(text, found)
+    for plan in found["plans"]:
+        costs = [f"{plan[name]:,.0f}" for name in ("rounds", "client_rounds", "vectors")]
+        assert re.search(f"{plan['claim']} .* " + " +".join(costs) + "$", text, re.MULTILINE)
+
+
 BAD_PROCESS = {
+    "a window that it does not keep": (("n_clients = 100", "window = 3\nn_clients = 100"), "window must be at least 7"),
     "rates twice": (("target", "rates = [0.5]\ntarget"), "rates must be left out beside [process]"),
     "unknown": (("cyclic", "cyclc"), "did you mean cyclic?"),
     "no clients": (("n_clients = 100", ""), "with n_clients, beside [process]"),

@@ -129,11 +129,78 @@ def test_a_theorem_that_fails_on_the_log_has_no_plan(tmp_path: Path, report: Tra
 
 def test_a_plan_takes_what_the_log_knows(tmp_path: Path, report: TraceReport) -> None:
     file = tmp_path / "plan.toml"
-    file.write_text('target = 1.0\nrates = [0.9]\nalgorithms = ["fedlaavg"]\n[constants]\nn_clients = 77\nwindow = 3\n')
+    content = 'target = 1.0\nrates = [0.9]\nalgorithms = ["fedlaavg"]\n[constants]\nn_clients = 77\n'
+    file.write_text(content)
     task, outcomes = planned(report, file)
     np.testing.assert_array_equal(task.rates, report.rate[:3])
     assert (task.constants["n_clients"], task.constants["window"]) == (3, report.absences.most[:3].max() + 1)
     assert {one.statement.algorithm for one in outcomes} == {"fedlaavg"}
+    file.write_text(content + "window = 500\n")  # the future may be worse than the log
+    assert planned(report, file)[0].constants["window"] == 500
+
+
+AMPLIFIED = """
+target = 0.1
+algorithms = ["amplified"]
+[constants]
+n_clients = 2
+initial_gap = 1.0
+smoothness = 1.0
+noise_std = 0.0
+heterogeneity = 1.0
+local_steps = 1
+participation_norm = 1.0
+weight_variance = 0.25
+interval = 64
+amplification = 1.0
+"""
+
+
+def test_no_law_is_derived_from_equal_rates_of_a_log(tmp_path: Path) -> None:
+    """Turns of 64 rounds: every interval of 64 has one client, so that its gradient is that of the client."""
+    file = tmp_path / "plan.toml"
+    file.write_text(AMPLIFIED)
+    turns = np.repeat(np.eye(2), 64, axis=0)
+    seen = trace_report(dense(np.tile(turns, (4, 1))))
+    assert len(set(seen.rate.tolist())) == 1
+    (outcome,) = planned(seen, file)[1]
+    assert outcome.rounds is None
+    assert outcome.why.startswith("amplified.thm31.average also needs interval_divergence. interval_divergence follows")
+    assert "a log does not show that. Tests on this log reject independent rounds (p = " in outcome.why
+    file.write_text(AMPLIFIED + "interval_divergence = 0.1\n")
+    (outcome,) = planned(seen, file)[1]
+    assert outcome.rounds
+    assert "Taken for granted: the given interval_divergence, participation_norm." in outcome.verdict_notes
+
+
+def test_a_plan_says_whom_it_leaves_out(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text(AMPLIFIED + "interval_divergence = 0.1\n")
+    (outcome,) = planned(trace_report(dense([[1, 0, 0], [0, 1, 0]] * 4)), file)[1]
+    assert outcome.verdict_notes[-1] == "f is the mean over the clients that took part; 1 never did."
+
+
+AGAINST = {
+    "window = 3\n": "window must be at least 5, as the log has clients away for 4 rounds in a row; got 3",
+    "staleness = 3\n": "staleness must be at least 4, as in a window of 5 rounds ages get so large; got 3",
+    "participation_norm = 0.8\n": "participation_norm must be at least 1, as some rounds have at most 1 of the clients",
+}
+
+
+@pytest.mark.parametrize("given", AGAINST)
+def test_constants_that_a_log_contradicts_are_refused(tmp_path: Path, given: str) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text(f"target = 1.0\n[constants]\nn_clients = 3\n{given}")
+    seen = trace_report(dense([[1, 1, 0], [0, 1, 0], [0, 1, 0], [0, 1, 0], [0, 1, 0], [1, 1, 0]]))
+    with pytest.raises(InputError, match=AGAINST[given]):
+        planned(seen, file)
+
+
+def test_the_window_of_a_process_gives_way_to_the_log(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    turns = '[process]\nname = "cyclic"\np = 0.5\nperiod = 2\n'
+    file.write_text(f"target = 1.0\n{turns}[constants]\nn_clients = 2\n")
+    assert planned(trace_report(dense([[1, 1], [0, 1], [0, 1], [1, 1]])), file)[0].constants["window"] == 3
 
 
 def run(folder: Path, *arguments: str) -> Result:

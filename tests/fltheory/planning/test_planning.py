@@ -11,7 +11,7 @@ import sympy
 
 from fltheory.errors import InputError
 from fltheory.ledger import ledger
-from fltheory.participation import Bernoulli, Cyclic, UniformSubset
+from fltheory.participation import Bernoulli, Cyclic, Markov, Permutation, UniformSubset
 from fltheory.planning import MEASURES, MOST_ROUNDS, STATEMENTS, Outcome, Statement, Task, plan, usable
 from fltheory.planning.statements import Values
 from fltheory.planning.steps import holds, largest_step, on_steps
@@ -207,6 +207,10 @@ def test_a_conditional_statement_says_what_it_needs() -> None:
     assert usable("fedau.thm2", entries) == (ledger["fedau.thm2"], "fedau.thm2 is conditional: it needs coins.")
 
 
+# Few coins may fall together, so that one participant has all the weight.
+OF_COINS = {**CONSTANTS, "participation_norm": 1}
+
+
 def granted(outcome: Outcome) -> list[str]:
     return [note.removeprefix("Taken for granted: ") for note in outcome.verdict_notes if "granted" in note]
 
@@ -215,17 +219,28 @@ def test_what_is_taken_for_granted_of_who_takes_part_is_said(outcomes: dict[str,
     """With rates alone every theorem says what more it needs of participation; a process that has it ends the note."""
     assert all(granted(outcome) for outcome in outcomes.values())
     assert granted(outcomes["fedau.thm2"]) == [f"fedau.ass4, {ledger['fedau.ass4'].title}."]
-    assert granted(only("fedau.thm2", process=Bernoulli([0.5, 0.7] * 10))) == []
+    assert granted(only("fedau.thm2", process=Bernoulli([0.5, 0.7] * 10), constants=OF_COINS)) == []
     assert "snapshot" in granted(outcomes["fast.thm1"])[0]
+    law = "weights have equal means and are independent over rounds, with the given weight_variance."
+    assert granted(outcomes["amplified.thm31.average"]) == [law, "the given participation_norm."]
+    known = {**CONSTANTS, "interval_divergence": 0.01}
+    given = "the given interval_divergence, participation_norm."
+    assert granted(only("amplified.thm31.average", constants=known)) == [given]
+    assert "the given staleness." in granted(outcomes["fedlaavg.thm4"])
 
 
 def test_a_process_without_what_a_theorem_assumes_has_no_plan() -> None:
     turns, coins = Cyclic([0.25] * 20, period=8), Bernoulli([0.25] * 20)
     rates = [0.25] * 20
     assert only("fedau.thm2", process=turns, rates=rates).why.startswith("fedau.ass4 does not hold for this process")
-    assert only("fedlaavg.thm4", process=coins, rates=rates).why.startswith("fedlaavg.ass5 does not hold for this")
-    assert only("fedau.thm2", process=coins, rates=rates).rounds
+    late = {**OF_COINS, "weight_variance": 0.01}
+    why = only("fedlaavg.thm4", process=coins, rates=rates, constants=late).why
+    assert why.startswith("fedlaavg.ass5 does not hold for this")
+    assert only("fedau.thm2", process=coins, rates=rates, constants=late).rounds
     assert only("fedlaavg.thm4", process=turns, rates=rates).rounds
+
+
+VARIED = {**CONSTANTS, "weight_variance": 0.0025}  # of 10 of 20 clients: (1 / 10 - 1 / 20) / 20
 
 
 def test_the_interval_divergence_of_unequal_or_dependent_rounds_is_not_that_of_proposition_47() -> None:
@@ -233,7 +248,7 @@ def test_the_interval_divergence_of_unequal_or_dependent_rounds_is_not_that_of_p
     needed = "amplified.thm31.average also needs interval_divergence."
     assert only("amplified.thm31.average", rates=[0.1, 0.9] * 10).why == needed
     assert only("amplified.thm31.average", rates=[0.25] * 20, process=Cyclic([0.25] * 20, period=8)).why == needed
-    assert only("amplified.thm31.average", rates=[0.5] * 20, process=UniformSubset(20, 10)).rounds
+    assert only("amplified.thm31.average", rates=[0.5] * 20, process=UniformSubset(20, 10), constants=VARIED).rounds
     known = {**CONSTANTS, "interval_divergence": 0.01}
     assert only("amplified.thm31.average", rates=[0.1, 0.9] * 10, constants=known).rounds
 
@@ -257,7 +272,14 @@ def test_a_bound_of_zero_takes_one_round() -> None:
 
 
 def test_a_bound_that_is_undefined_is_no_plan() -> None:
-    alone = {**CONSTANTS, "n_clients": 1, "snapshot_clients": 1, "arbitrary_clients": 1, "cohort_size": 1}
+    alone = {
+        **CONSTANTS,
+        "participation_norm": 1,
+        "n_clients": 1,
+        "snapshot_clients": 1,
+        "arbitrary_clients": 1,
+        "cohort_size": 1,
+    }
     outcome = only("fast.thm1", constants=alone, choices={"snapshot_rate": [1]}, rates=[])
     assert outcome.rounds is None
     assert outcome.why.startswith("fast.thm1.repaired-A is not defined here: constants must be ones at which")
@@ -290,6 +312,51 @@ BAD = {
         "got 4",
     ),
     "a rate too many": ({"rates": [0.5] * 3}, "one rate, or one for each of n_clients = 20"),
+    "a choice of facts": (
+        {"constants": {}, "choices": {"n_clients": [3, 40], "cohort_size": [10]}, "rates": []},
+        "choices must be without n_clients",
+    ),
+    "a window to choose": ({"choices": {"window": [1, 50]}}, "choices must be without window"),
+    "ages below the window": (
+        {"constants": {**CONSTANTS, "window": 8}},
+        "staleness must be at least 7, as in a window",
+    ),
+    "ages below those of turns": (
+        {"constants": {"n_clients": 20, "cohort_size": 5, "staleness": 2}},
+        "staleness must be at least 3, as 20 clients take turns in cohorts of 5; got 2",
+    ),
+    "ages below those of chosen turns": (
+        {"constants": {"n_clients": 20, "staleness": 3}, "choices": {"cohort_size": [5, 4]}},
+        "staleness must be at least 4, as 20 clients take turns in cohorts of 4",
+    ),
+    "ages below those of shares": (
+        {"constants": {"n_clients": 20, "selected_share": 0.1, "staleness": 8}},
+        "staleness must be at least 9",
+    ),
+    "weights that do not sum to one": (
+        {"constants": {**CONSTANTS, "participation_norm": 0.2}},
+        "participation_norm must be at least 0.2236067977, as some rounds have at most 20 of the clients; got 0.2",
+    ),
+    "a window that turns do not keep": (
+        {"process": Cyclic([0.25] * 20, period=8), "constants": {**CONSTANTS, "window": 6}},
+        "window must be at least 7, as this process has clients away for 6 rounds in a row; got 6",
+    ),
+    "ages that turns do not keep": (
+        {"process": Permutation(20, 5), "constants": {**CONSTANTS, "weight_variance": 0.01, "staleness": 5}},
+        "staleness must be at least 6, as in a window of 7 rounds",
+    ),
+    "the norm of more than take part": (
+        {"process": UniformSubset(20, 5), "constants": {**CONSTANTS, "weight_variance": 0.01}},
+        "participation_norm must be at least 0.4472135955, as some rounds have at most 5 of the clients; got 0.4",
+    ),
+    "the norm of more coins than may fall": (
+        {"process": Markov.from_stability([0.5] * 20, 0.5)},
+        "participation_norm must be at least 1, as some rounds have at most 1 of the clients",
+    ),
+    "the variance of more than take part": (
+        {"process": UniformSubset(20, 10)},
+        "weight_variance must be at least 0.0025, as weights that sum to one over 10 participants",
+    ),
     "a rate of 0": ({"rates": [0.0]}, "rates must be in (0, 1]; got 0.0"),
 }
 
