@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from analysis.plan_command import read_plan
 from analysis.trace_report.report import TraceReport
 from fltheory.ledger import Claim
@@ -67,14 +69,19 @@ def _held(outcome: Outcome, statement: Statement, task: Task, report: TraceRepor
         theorem = report.theorems.get(id_)
         if theorem is not None and theorem.ruling.word == "fails":
             return Outcome(outcome.statement, outcome.claim, why=f"It fails on this log: {theorem.ruling.why}")
+    nobody = np.flatnonzero(report.participants == 0)
+    if statement.somebody and nobody.size and report.log.observed is None:
+        why = f"nobody took part in {nobody.size} of {report.log.n_rounds} rounds, first in round {nobody[0]}."
+        return Outcome(outcome.statement, outcome.claim, why=f"It fails on this log: {why}")
     if outcome.rounds is None:
         lacking = [_no_law(name, law, report) for name, law in statement.presumes.items() if name in outcome.why]
         return replace(outcome, why=" ".join([outcome.why, *lacking]))
-    away = report.log.n_clients - int(task.constants["n_clients"])
-    if away:
-        notes = (*outcome.verdict_notes, f"f is the mean over the clients that took part; {away} never did.")
-        return replace(outcome, verdict_notes=notes)
-    return outcome
+    notes, complete = list(outcome.verdict_notes), report.snapshots.complete
+    if statement.participants is not None and complete < 1:  # the server asks for clients, which may be away
+        notes.append(f"All clients were on in {complete:.1%} of the rounds of the log.")
+    if away := report.log.n_clients - int(task.constants["n_clients"]):
+        notes.append(f"f is the mean over the clients that took part; {away} never did.")
+    return replace(outcome, verdict_notes=tuple(notes))
 
 
 def _no_law(name: str, law: str, report: TraceReport) -> str:

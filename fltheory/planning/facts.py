@@ -7,10 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import binom
 
 from fltheory.assumptions import bounded_gaps
 from fltheory.errors import InputError
-from fltheory.participation import Bernoulli, Markov, ParticipationProcess, Permutation, UniformSubset, WeightedDraws
+from fltheory.participation import (
+    Bernoulli,
+    Markov,
+    ParticipationProcess,
+    Permutation,
+    Recorded,
+    UniformSubset,
+    WeightedDraws,
+)
 
 # Facts of who takes part: nobody is free to choose them. Where they are given, a plan says that they were.
 FACTS = (
@@ -24,30 +33,40 @@ _ROUNDING = 1e-9  # of a number that was copied from a message
 class Known:
     """What is known of who takes part; None: not known.
 
-    window        the least number of rounds in which every client takes part
-    fewest        participants that a round with participants may have
-    participants  in a round with participants, in the mean, where all clients are alike
-    source        what knows it, in words
+    window   the least number of rounds in which every client takes part
+    fewest   participants that a round with participants may have
+    inverse  expectation of one over the participants of a round that has some, where all clients are alike
+    empty    whether a round may have no participant
+    source   what knows it, in words
     """
 
     window: int | None = None
     fewest: int | None = None
-    participants: float | None = None
+    inverse: float | None = None
+    empty: bool | None = None
     source: str = "this process"
 
 
 def of_process(process: ParticipationProcess) -> Known:
-    """What a process tells of that."""
-    window, fewest, participants = bounded_gaps(process).constants.get("window"), None, None
+    """What a process tells of that; raises InputError for a log that is not repeated."""
+    if isinstance(process, Recorded) and process.end != "repeat":  # its gaps leave out absences at either end
+        allowed = "repeat, as a plan is about rounds after the log too"
+        raise InputError("end of a recorded process", process.end, allowed)
+    window, rates = bounded_gaps(process).constants.get("window"), set(process.rate.tolist())
     if isinstance(process, Permutation | UniformSubset | WeightedDraws):
-        fewest, participants = process.cohort_size, float(process.cohort_size)
-    elif isinstance(process, Bernoulli | Markov):  # clients are independent: all but those that always come stay away
-        fewest = max(1, int(np.count_nonzero(process.rate == 1)))
-        with np.errstate(divide="ignore"):  # log 0, of a client that always comes
-            anybody = -np.expm1(np.log1p(-process.rate).sum())
-        participants = float(process.rate.sum() / anybody)
-    alike = len(set(process.rate.tolist())) == 1
-    return Known(window, fewest, participants if alike else None)
+        return Known(window, process.cohort_size, 1 / process.cohort_size if len(rates) == 1 else None, empty=False)
+    if isinstance(process, Bernoulli | Markov):  # clients are independent: all may stay away but those that always come
+        always = int(np.count_nonzero(process.rate == 1))
+        inverse = _inverse(process.n_clients, *rates) if len(rates) == 1 else None
+        return Known(window, max(1, always), inverse, empty=not always)
+    return Known(window)
+
+
+def _inverse(n_clients: int, rate: float) -> float:
+    """E[1 / participants] of a round with participants, for independent clients of one rate."""
+    number = np.arange(1, n_clients + 1)
+    chance = binom.pmf(number, n_clients, rate)
+    return float((chance / number).sum() / chance.sum())
 
 
 def require_possible(constants: Mapping[str, float], choices: Mapping[str, Sequence[float]], known: Known) -> None:
@@ -74,10 +93,11 @@ def require_possible(constants: Mapping[str, float], choices: Mapping[str, Seque
     _at_least("staleness", constants, turns - 1, f"{n_clients:g} clients take turns in cohorts of {cohort:g}")
     fewest = min(known.fewest or n_clients, n_clients)
     _at_least("participation_norm", constants, fewest**-0.5, f"some rounds have at most {fewest:g} of the clients")
-    if known.participants is not None:
-        least = (1 / known.participants - 1 / n_clients) / n_clients
-        said = f"weights that sum to one over {known.participants:g} participants in the mean vary that much"
-        _at_least("weight_variance", constants, least, said)
+    if known.inverse is not None:
+        least = (known.inverse - 1 / n_clients) / n_clients
+        _at_least(
+            "weight_variance", constants, least, f"weights vary that much with the participants of {known.source}"
+        )
 
 
 def _at_least(name: str, constants: Mapping[str, float], least: float, why: str) -> None:

@@ -46,6 +46,7 @@ class Statement:
     local_steps   local steps a round, where the statement has no such constant
     measure       what its bound is of: a key of MEASURES
     asks          what it takes for granted of who takes part and no assumption of the ledger says, in words
+    somebody      whether somebody must take part in every round
     presumes      a constant that `derive` gives -> the law of participation that it takes for granted then, in words
     """
 
@@ -58,6 +59,7 @@ class Statement:
     local_steps: int | None = None
     measure: str = "squared_gradient"
     asks: str = ""
+    somebody: bool = False
     presumes: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -162,6 +164,7 @@ STATEMENTS: tuple[Statement, ...] = (
         "amplified.thm31.average",
         derive=_amplified,
         rests_on=("amplified.prop41", "amplified.prop47.expectation"),
+        somebody=True,
         presumes={"interval_divergence": _ALIKE},
     ),
     Statement("fedlaavg", "fedlaavg.thm4", "rounds", _SELECTED, _fedlaavg, ("fedlaavg.lem5",), asks=_FEDLAAVG),

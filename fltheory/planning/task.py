@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +14,7 @@ from fltheory.planning.facts import FACTS, Known, of_process, require_possible
 from fltheory.planning.statements import MEASURES, STATEMENTS
 from fltheory.symbols import Constants
 
+SMALLEST, LARGEST = 1e-300, 1e300  # targets: ten times and a hundredth of them are numbers too
 _COHORTS = ("cohort_size", "snapshot_clients", "arbitrary_clients")
 
 
@@ -55,8 +55,8 @@ class Task:
     def _check_names(self) -> None:
         if not (_number(self.target) and 0 < self.target < math.inf):
             raise InputError("target", self.target, "a number above 0")
-        if self.target > sys.float_info.max:
-            raise InputError("target", self.target, f"at most {sys.float_info.max:.4g}")
+        if not SMALLEST <= self.target <= LARGEST:
+            raise InputError("target", self.target, f"from {SMALLEST:g} to {LARGEST:g}")
         if self.measure not in MEASURES:
             raise InputError("measure", self.measure, one_of(str(self.measure), MEASURES))
         len(ledger)  # the papers define the names of their constants

@@ -178,6 +178,16 @@ def test_a_plan_says_whom_it_leaves_out(tmp_path: Path) -> None:
     file.write_text(AMPLIFIED + "interval_divergence = 0.1\n")
     (outcome,) = planned(trace_report(dense([[1, 0, 0], [0, 1, 0]] * 4)), file)[1]
     assert outcome.verdict_notes[-1] == "f is the mean over the clients that took part; 1 never did."
+    (outcome,) = planned(trace_report(dense([[1, 0], [0, 1], [0, 0]] * 4)), file)[1]
+    assert outcome.why == "It fails on this log: nobody took part in 4 of 12 rounds, first in round 2."
+
+
+def test_a_plan_with_a_server_that_draws_says_how_often_all_were_there(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    drawn = "snapshot_clients = 1\narbitrary_clients = 1\nsnapshot_rate = 1.0\n"
+    file.write_text(AMPLIFIED.replace('["amplified"]', '["fast"]').replace("target = 0.1", "target = 10") + drawn)
+    outcomes = planned(trace_report(dense([[1, 0], [1, 1], [0, 1], [0, 1]])), file)[1]
+    assert {one.verdict_notes[-1] for one in outcomes} == {"All clients were on in 25.0% of the rounds of the log."}
 
 
 AGAINST = {

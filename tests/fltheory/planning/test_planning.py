@@ -11,7 +11,7 @@ import sympy
 
 from fltheory.errors import InputError
 from fltheory.ledger import ledger
-from fltheory.participation import Bernoulli, Cyclic, Markov, Permutation, UniformSubset
+from fltheory.participation import Bernoulli, Cyclic, Markov, Permutation, Recorded, UniformSubset
 from fltheory.planning import MEASURES, MOST_ROUNDS, STATEMENTS, Outcome, Statement, Task, plan, usable
 from fltheory.planning.statements import Values
 from fltheory.planning.steps import holds, largest_step, on_steps
@@ -222,10 +222,11 @@ def test_what_is_taken_for_granted_of_who_takes_part_is_said(outcomes: dict[str,
     assert granted(only("fedau.thm2", process=Bernoulli([0.5, 0.7] * 10), constants=OF_COINS)) == []
     assert "snapshot" in granted(outcomes["fast.thm1"])[0]
     law = "weights have equal means and are independent over rounds, with the given weight_variance."
-    assert granted(outcomes["amplified.thm31.average"]) == [law, "the given participation_norm."]
+    somebody = "somebody takes part in every round."
+    assert granted(outcomes["amplified.thm31.average"]) == [somebody, law, "the given participation_norm."]
     known = {**CONSTANTS, "interval_divergence": 0.01}
     given = "the given interval_divergence, participation_norm."
-    assert granted(only("amplified.thm31.average", constants=known)) == [given]
+    assert granted(only("amplified.thm31.average", constants=known)) == [somebody, given]
     assert "the given staleness." in granted(outcomes["fedlaavg.thm4"])
 
 
@@ -251,6 +252,15 @@ def test_the_interval_divergence_of_unequal_or_dependent_rounds_is_not_that_of_p
     assert only("amplified.thm31.average", rates=[0.5] * 20, process=UniformSubset(20, 10), constants=VARIED).rounds
     known = {**CONSTANTS, "interval_divergence": 0.01}
     assert only("amplified.thm31.average", rates=[0.1, 0.9] * 10, constants=known).rounds
+
+
+def test_amplified_updates_have_no_plan_where_a_round_may_be_empty() -> None:
+    """No weights sum to one over nobody: with rates of 1e-6 next to all rounds do nothing."""
+    few = {**VARIED, "participation_norm": 1, "weight_variance": 0.05}
+    coins = Bernoulli([1e-6] * 20)
+    why = only("amplified.thm31.average", rates=[1e-6] * 20, process=coins, constants=few, target=10).why
+    assert why.endswith("wants somebody to take part in every round; this process may leave one empty.")
+    assert only("amplified.thm31.average", rates=[1.0] * 20, process=Bernoulli([1.0] * 20), target=10).rounds
 
 
 def test_a_target_out_of_reach_is_explained() -> None:
@@ -355,7 +365,20 @@ BAD = {
     ),
     "the variance of more than take part": (
         {"process": UniformSubset(20, 10)},
-        "weight_variance must be at least 0.0025, as weights that sum to one over 10 participants",
+        "weight_variance must be at least 0.0025, as weights vary that much",
+    ),
+    "the variance of more than two coins": (  # E[1 / participants] = 5 / 6
+        {
+            "process": Bernoulli([0.5, 0.5]),
+            "rates": [0.5, 0.5],
+            "choices": {},
+            "constants": {"n_clients": 2, "weight_variance": 0.166},
+        },
+        "weight_variance must be at least 0.1666666667, as weights vary that much with the participants",
+    ),
+    "a log that ends": (
+        {"process": Recorded.from_matrix([[1, 0], [0, 1], [0, 1]]), "rates": [], "constants": {}, "choices": {}},
+        "end of a recorded process must be repeat, as a plan is about rounds after the log too; got 'raise'",
     ),
     "a rate of 0": ({"rates": [0.0]}, "rates must be in (0, 1]; got 0.0"),
 }
