@@ -26,6 +26,7 @@ from fltheory.planning import (
     sensitivities,
     table1,
 )
+from fltheory.planning.facts import of_rates, require_possible
 from fltheory.verdicts import recorded
 from sims import catalogue
 from sims.algorithms import algorithms
@@ -59,6 +60,8 @@ def read_plan(path: Path) -> tuple[Task, list[Statement]]:
         rates = process.rate.tolist()
     measure = content.get("measure", "squared_gradient")
     task = Task(content["target"], constants, _table(content, "choices"), rates, measure, process)
+    if rates and process is None and "n_clients" in constants:
+        require_possible(constants, task.choices, of_rates(rates, constants["n_clients"]))
     names = list(dict.fromkeys(statement.algorithm for statement in STATEMENTS))
     wanted = _list(content, "algorithms") if "algorithms" in content else names
     for name in wanted:

@@ -62,6 +62,18 @@ def of_process(process: ParticipationProcess) -> Known:
     return Known(window)
 
 
+def of_rates(rates: Sequence[float], n_clients: int) -> Known:
+    """What long-run rates tell, one for all clients or one a client, where somebody takes part in every round.
+
+    Who comes at least once in any E rounds has a rate of at least 1 / E. Some rounds have no more participants than
+    there are in the mean, and one over their number is at least one over their mean, in the mean.
+    """
+    rate, participants = min(rates), max(1.0, n_clients * sum(rates) / len(rates))
+    window = math.ceil(min(1 / rate, 1 / np.finfo(np.float64).tiny) * (1 - _ROUNDING))
+    fewest = math.floor(participants * (1 + _ROUNDING))
+    return Known(window, fewest, 1 / participants if len(set(rates)) == 1 else None, source=f"a rate of {rate:g}")
+
+
 def _inverse(n_clients: int, rate: float) -> float:
     """E[1 / participants] of a round with participants, for independent clients of one rate."""
     number = np.arange(1, n_clients + 1)
@@ -72,8 +84,8 @@ def _inverse(n_clients: int, rate: float) -> float:
 def require_possible(constants: Mapping[str, float], choices: Mapping[str, Sequence[float]], known: Known) -> None:
     """Raise InputError for constants that contradict each other or what is known of who takes part.
 
-    A participant's weights are nonnegative and sum to one in each round, whatever they are: the sum of their squares
-    is at least one over the number of participants.
+    The weights of a round are nonnegative and sum to one over its participants: their squares sum to at least one over
+    the number of these. A round of FedLaAvg has a cohort at most, so that all clients need several to be seen.
     """
     n_clients = constants.get("n_clients")
     given = constants.get("window")
@@ -95,9 +107,8 @@ def require_possible(constants: Mapping[str, float], choices: Mapping[str, Seque
     _at_least("participation_norm", constants, fewest**-0.5, f"some rounds have at most {fewest:g} of the clients")
     if known.inverse is not None:
         least = (known.inverse - 1 / n_clients) / n_clients
-        _at_least(
-            "weight_variance", constants, least, f"weights vary that much with the participants of {known.source}"
-        )
+        why = f"weights vary that much with the participants of {known.source}"
+        _at_least("weight_variance", constants, least, why)
 
 
 def _at_least(name: str, constants: Mapping[str, float], least: float, why: str) -> None:

@@ -66,12 +66,14 @@ def _granted(task: Task, statement: Statement, claims: Sequence[Claim], derived:
 
     The first of the claims is the statement itself; `derived` are the constants that the others give.
     """
-    empty = None if task.process is None else of_process(task.process).empty
-    if statement.somebody and empty:
-        raise Unusable(f"{claims[0].id} wants somebody to take part in every round; this process may leave one empty.")
-    somebody = "somebody takes part in every round" if statement.somebody and empty is None else ""
-    presumed = [law for name, law in statement.presumes.items() if name in derived]
-    notes = [f"Taken for granted: {said}." for said in (statement.asks, somebody, *presumed) if said]
+    presumed = [statement.asks] if statement.asks else []
+    if statement.somebody:
+        empty = None if task.process is None else of_process(task.process).empty
+        if empty:
+            raise Unusable(f"{claims[0].id} wants somebody in every round, and this process may leave rounds empty.")
+        presumed += ["somebody takes part in every round"] if empty is None else []
+    presumed += [law for name, law in statement.presumes.items() if name in derived]
+    notes = [f"Taken for granted: {said}." for said in presumed]
     symbols = {symbol.name for part in claims[0].parts for symbol in part.free_symbols}
     given = [name for name in FACTS if name in symbols and name in task.constants]
     if given:

@@ -15,7 +15,7 @@ from fltheory.symbols import local_lr
 
 _WIDEST = 10.0**100  # the search for a step size goes up to here, and down to its inverse
 _LOWER = 10.0**-60  # of the largest admitted step: below it nothing is sought
-_ZERO = 1e-300  # stands for a bound of 0, which has no logarithm
+_ZERO, _MOST = 1e-300, 1e300  # stand for a bound of 0, which has no logarithm, and for one beyond floats
 _NEAR = 1e-6  # a condition this close to equality binds
 
 
@@ -89,8 +89,8 @@ def best_step(claim: Claim, bound: Bound, values: Values, largest: float) -> Ste
 
     top = math.log(largest)
     inside = minimize_scalar(
-        lambda x: math.log(max(at(math.exp(x)), _ZERO)), bounds=(top + math.log(_LOWER), top), method="bounded",
-        options={"xatol": 1e-9},
+        lambda x: math.log(min(max(at(math.exp(x)), _ZERO), _MOST)),
+        bounds=(top + math.log(_LOWER), top), method="bounded", options={"xatol": 1e-9},
     )  # fmt: skip
     size = min((largest, min(largest, math.exp(inside.x))), key=at)
     used = {}

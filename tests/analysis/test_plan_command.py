@@ -64,6 +64,18 @@ BAD = {
     "a target whose hundredth is none": ("target = 1e-323", "target must be from 1e-300 to 1e+300"),
     "nan as target": ("target = nan", "target must be a number above 0"),
     "unknown constant": ("target = 1\n[constants]\nsigma = 1", "name of a constant must be"),
+    "a window that rates do not keep": (
+        "target = 1\nrates = [0.01]\n[constants]\nn_clients = 100\nwindow = 3",
+        "window must be at least 100, as a rate of 0.01 has clients away for 99 rounds in a row; got 3",
+    ),
+    "the norm of more than rates give": (
+        "target = 1\nrates = [0.1]\n[constants]\nn_clients = 100\nparticipation_norm = 0.3",
+        "participation_norm must be at least 0.316227766, as some rounds have at most 10 of the clients; got 0.3",
+    ),
+    "the variance of more than rates give": (
+        "target = 1\nrates = [0.1]\n[constants]\nn_clients = 100\nweight_variance = 0.0008",
+        "weight_variance must be at least 0.0009, as weights vary that much with the participants of a rate of 0.1",
+    ),
     "a rate that is no number": ('target = 1\nrates = ["half"]', "rates must be a number or array of numbers"),
 }
 

@@ -259,7 +259,7 @@ def test_amplified_updates_have_no_plan_where_a_round_may_be_empty() -> None:
     few = {**VARIED, "participation_norm": 1, "weight_variance": 0.05}
     coins = Bernoulli([1e-6] * 20)
     why = only("amplified.thm31.average", rates=[1e-6] * 20, process=coins, constants=few, target=10).why
-    assert why.endswith("wants somebody to take part in every round; this process may leave one empty.")
+    assert why.endswith("wants somebody in every round, and this process may leave rounds empty.")
     assert only("amplified.thm31.average", rates=[1.0] * 20, process=Bernoulli([1.0] * 20), target=10).rounds
 
 
@@ -273,6 +273,11 @@ def test_a_target_out_of_reach_is_explained() -> None:
 def test_a_condition_that_no_step_can_mend_is_named() -> None:
     why = only("fedamd.thm46", choices={"anchor_period": [1], "global_lr": [1]}).why
     assert why.startswith("The condition fedamd.thm46, period does not hold: anchor_period >= 2 with anchor_period = 1")
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_bound_beyond_floats_is_out_of_reach() -> None:
+    assert "initial_gap" in only("fast.thm1", constants={**CONSTANTS, "initial_gap": 1e308}).why
 
 
 def test_a_bound_of_zero_takes_one_round() -> None:
