@@ -13,7 +13,7 @@ from analysis.figures.style import GREY, WIDTH, Picture, house_style, save
 from analysis.files import as_csv, make_folder, require_writable, write_text
 from analysis.measured import sentences
 from analysis.missing_runs import in_words, run_file, seconds
-from analysis.stored_runs import runs_of
+from analysis.stored_runs import damaged, runs_of
 from analysis.wording import counted
 from fltheory.errors import InputError, one_of
 from sims.montecarlo.simulate import is_sound
@@ -56,7 +56,7 @@ def figures(names: Iterable[str], formats: str, out: Path, setting: Setting) -> 
     require_writable(out / "figure")  # before the work
     for name, exhibit, picture in _made("figures", exhibits, setting, _captioned):
         if picture.lacks:
-            setting.tell(f"{name} lacks curves that were not run to the end: {'; '.join(picture.lacks)}")
+            setting.tell(f"{name} lacks what was not run to the end: {'. '.join(picture.lacks)}")
         file = stem(name, exhibit, setting.scale)
         with house_style():
             yield from (save(picture.figure, out / f"{file}.{kind}") for kind in kinds)
@@ -94,7 +94,9 @@ def _made(
             given = given_of(exhibit, setting.scale, runs, faults)
             made = make(exhibit, given) if given.runs or not exhibit.experiments or kind == "tables" else None
         except InputError as error:
-            setting.broken.append(f"{name} is not made: {error}")
+            bad = damaged({file: runs[file] for file in exhibit.experiments if file in runs})
+            mend = f"; {_offer(f'{kind} {name}', bad, setting)}" if bad and not setting.run else ""
+            setting.broken.append(f"{name} is not made: {error}{mend}")
             continue
         if made is not None:
             yield name, exhibit, made
@@ -160,5 +162,5 @@ def _caption(picture: Picture, given: Given) -> None:
     }[given.scale]
     width = int(LETTERS * picture.figure.get_figwidth() / WIDTH)
     lines = [what, *(f"{words}." for words in sentences(given.runs.values()))]
-    lines += [f"Not run to the end: {'; '.join(picture.lacks)}."] if picture.lacks else []
+    lines += [f"Not run to the end: {'. '.join(picture.lacks)}."] if picture.lacks else []
     picture.figure.suptitle("\n".join(textwrap.fill(line, width) for line in lines), fontsize=6, color=GREY)

@@ -153,6 +153,15 @@ def _finished(run: Run) -> str:
     return in_seeds([asked]) if done == {asked} else f"{' or '.join(map(str, sorted(done)))} of {in_seeds([asked])}"
 
 
+def _early(run: Run) -> str:
+    """How many trajectories stopped before the last round, as those that diverge do; empty if none did."""
+    if run.status == "complete" and not run.reason:
+        return ""
+    last = run.data().group_by("algorithm", "replicate").agg(pl.col("round").max())["round"]
+    early = int((last < run.experiment["rounds"]).sum())
+    return f", {early} of {len(last)} trajectories stopped before the last round" if early else ""
+
+
 def about(run: Run) -> dict[str, Any]:
     """What a reader of a number must know of its run: data, model, sizes, key; and why it is partial, if it is."""
     problem = run.experiment["problem"]
@@ -167,11 +176,12 @@ def about(run: Run) -> dict[str, Any]:
 
 
 def sentence(run: Run) -> str:
-    """`about` in words."""
+    """`about` in words; also how many of the trajectories, one of each algorithm and seed, stopped early."""
     known = about(run)
     model = f", {known['model']}" if known["model"] else ""
     partial = f", PARTIAL ({known['partial']})" if known["partial"] else ""
-    return f"{known['data']}{model}, {known['rounds']:,} rounds, {_finished(run)}{partial}; run {known['run']}"
+    seeds = _finished(run) + _early(run)
+    return f"{known['data']}{model}, {known['rounds']:,} rounds, {seeds}{partial}; run {known['run']}"
 
 
 def sentences(runs: Iterable[Run]) -> list[str]:

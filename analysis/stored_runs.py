@@ -48,6 +48,19 @@ def runs_of(
     return found
 
 
+def damaged(runs: Mapping[str, Run]) -> list[str]:
+    """Those of the files {file: run} whose run has data that cannot be read."""
+    return [file for file, run in runs.items() if not _readable(run)]
+
+
+def _readable(run: Run) -> bool:
+    try:
+        run.data()
+    except InputError:
+        return False
+    return True
+
+
 def _without_data(experiment: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
     """The canonical form as `sims.experiment.read_without_data` gives it; the runs that others began with are known."""
     problem = {key: value for key, value in experiment["problem"].items() if key != "data_hash"}

@@ -26,6 +26,7 @@ COSTS = {  # of training, summed since its beginning: axis, factor
 FIRST = 0.05  # share of the rounds that need not be in the frame
 ABREAST = 3  # columns of one row beside each other
 LETTERS = 46  # of the names of a legend, in a line as wide as a column in print
+BELOW = 14.5  # letters of a label below, in an inch of the width that its axes have
 
 Shown = Mapping[str, tuple[Run, str]]  # what the legend calls a line -> run and label of the algorithm
 
@@ -67,9 +68,9 @@ def panels(
     style = dict(zip(legend, LINES, strict=False))
     data: list[dict[str, Any]] = []
     shared = len({against for _, against in rows}) == 1
-    narrow = len(rows) == 1 and len(columns) >= ABREAST
     with house_style():
         figure, grid = _grid(len(columns), len(rows), shared, 0.6)
+        width = figure.get_figwidth() / (min(len(columns), ABREAST) if len(rows) == 1 else len(columns))
         for column, (title, shown) in zip(grid, columns.items(), strict=True):
             for axes, (metric, against) in zip(column, rows, strict=True):
                 for name, (run, label) in shown.items():
@@ -77,7 +78,7 @@ def panels(
                     data += [{"data": title, **row} for row in drawn]
                 axes.set_ylabel(METRICS[metric][0])
                 if axes is column[-1] or not shared:
-                    axes.set_xlabel(_against(against, [row["seeds"] for row in data if row["data"] == title], narrow))
+                    axes.set_xlabel(_against(against, [row["seeds"] for row in data if row["data"] == title], width))
                 _frame(axes)
             column[0].set_title(title)
         handles = {str(line.get_label()): line for column in grid for axes in column for line in axes.lines}
@@ -95,8 +96,8 @@ def panels(
 def lacking(declared: Mapping[str, Iterable[str]], found: Mapping[str, Container[str]]) -> list[str]:
     """What panels lack of the lines that they should have, in words; panels that lack the same are told together.
 
-    >>> lacking({"left": ["a", "b"], "right": ["a", "b"]}, {"left": ["a"]})
-    ['b (left)', 'a, b (right)']
+    >>> lacking({"left": ["a", "b, c"], "right": ["a", "b, c"]}, {"left": ["a"]})
+    ['b, c (left)', 'a; b, c (right)']
     >>> lacking({"left": ["a", "b"], "right": ["b"]}, {"left": ["a"]})
     ['b']
     """
@@ -105,9 +106,24 @@ def lacking(declared: Mapping[str, Iterable[str]], found: Mapping[str, Container
         if missing := tuple(name for name in names if name not in found.get(panel, ())):
             panels.setdefault(missing, []).append(panel)
     return [
-        ", ".join(names) + ("" if len(where) == len(declared) else f" ({'; '.join(where)})")
+        "; ".join(names) + ("" if len(where) == len(declared) else f" ({'; '.join(where)})")
         for names, where in panels.items()
     ]
+
+
+def short(seeds: Mapping[str, Mapping[str, tuple[int, int]]]) -> list[str]:
+    """What panels show of fewer seeds than were asked for, in words as `lacking` has them.
+
+    seeds   panel -> name of a line or a point -> seeds that it is of, and that were asked for
+
+    >>> short({"left": {"a": (1, 3), "b": (3, 3)}, "right": {"a": (3, 3)}})
+    ['a, 1 of 3 seeds (left)']
+    """
+    fewer = {
+        panel: [f"{name}, {n} of {in_seeds([asked])}" for name, (n, asked) in own.items() if n < asked]
+        for panel, own in seeds.items()
+    }
+    return lacking(fewer, {})
 
 
 def _grid(columns: int, rows: int, shared: bool, more: float) -> tuple[Figure, list[list[Axes]]]:
@@ -162,11 +178,15 @@ def _with_seeds(names: list[str], data: Sequence[Mapping[str, Any]]) -> list[str
     return [f"{name}, n = {in_seeds(n for own in seeds.values() for n in own.get(name, ()))}" for name in names]
 
 
-def _against(against: str, seeds: Sequence[int], narrow: bool) -> str:
-    """The label of an axis of costs, or of rounds with the seeds that are behind the points."""
+def _against(against: str, seeds: Sequence[int], width: float) -> str:
+    """The label of an axis of costs, or of rounds with the seeds that are behind the points.
+
+    width   of the axes with what is beside them, in inches; a label that is wider stands in two lines
+    """
     if against != ROUND:
         return COSTS[against][0]
-    return f"round (band: {'' if narrow else 'one '}sd, n = {in_seeds(seeds)})" if seeds else ROUND
+    label = f"round (band: one sd, n = {in_seeds(seeds)})" if seeds else ROUND
+    return label if len(label) <= BELOW * width else label.replace("sd, ", "sd,\n")
 
 
 def _frame(axes: Axes) -> None:

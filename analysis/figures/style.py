@@ -35,7 +35,8 @@ WIDTH, COLUMN = 7.0, 3.4  # inches, two columns and one in print
 class Picture:
     """A figure as it is drawn, a row of data for every plotted point, by names of columns, and what it lacks.
 
-    lacks   curves that belong to it and were not run to the end, in words (`analysis.figures.curves.lacking`)
+    lacks   what belongs to it and was not run, or not with all seeds, in words (`lacking` and `short` of
+            `analysis.figures.curves`)
     """
 
     figure: Figure

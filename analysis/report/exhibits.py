@@ -9,7 +9,7 @@ from pathlib import Path
 from analysis.exhibit_command import stem
 from analysis.exhibits import Exhibit, chosen, given_of
 from analysis.report.html import Html, element, join, page, prose, section, table
-from analysis.stored_runs import runs_of
+from analysis.stored_runs import damaged, runs_of
 from analysis.tables.layout import Table
 from fltheory.errors import InputError
 from fltheory.ledger import ledger
@@ -61,7 +61,9 @@ def find(scale: str, store: Path, folder: Path | None) -> Shown:
             tables[name] = exhibit.make(given)
             used.update(given.runs)
         except InputError as error:
-            broken[name] = f"{name} is not made: {error}"
+            again = f" (to make its run again: fltheory tables {name} --scale {scale} --run)"
+            bad = damaged({file: runs[file] for file in exhibit.experiments if file in runs})
+            broken[name] = f"{name} is not made: {error}{again if bad else ''}"
     figures = chosen("figures", [])
     files = _files(figures, scale, folder) if folder else {}
     return Shown(scale, tables, figures, files, list(used.values()), broken)

@@ -89,6 +89,12 @@ def draw(names: list[str], out: Path, store: Path, *, scale: str = "smoke", run:
     return paths, told
 
 
+def cut(run: stored.Run, store: Path, kept: pl.Expr) -> stored.Run:
+    """The run, interrupted: of its rows those that are kept are there."""
+    (run.folder / "complete.json").unlink()
+    return stored.save(store, run.key, run.experiment, run.data().filter(kept), partial="interrupted")
+
+
 def test_the_entry_points_name_the_books_of_these_papers() -> None:
     import tomllib
 
@@ -112,9 +118,7 @@ def test_a_smoke_image_of_every_figure(name: str, books: object, tmp_path: Path)
     for file in exhibit.experiments:
         made_up(file, "smoke", tmp_path / "store")
     (picture, data), told = draw([name], tmp_path / "new" / "folder", tmp_path / "store")
-    assert not [
-        sentence for sentence in told if not sentence.startswith(f"{name} lacks curves that were not run to the end: ")
-    ]
+    assert not [sentence for sentence in told if not sentence.startswith(f"{name} lacks what was not run to the end: ")]
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert picture.stat().st_size > 15_000
     assert picture.stem == data.stem == name.replace(".", "_") + ("_smoke" if exhibit.experiments else "")
@@ -206,12 +210,12 @@ def test_a_partial_run_counts_the_seeds_that_it_has(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "scale", "lacks"),
     [
-        ("fedamd.fig9", "laptop", ["BVR-L-SGD, FedPAGE"]),
+        ("fedamd.fig9", "laptop", ["BVR-L-SGD; FedPAGE"]),
         ("fedamd.fig9", "paper", []),
         ("fedamd.fig11", "paper", []),
         ("amplified.fig1", "laptop", ["wait, full"]),
         ("amplified.fig1", "paper", []),
-        ("fedau.fig1", "laptop", ["K = 1, K = 10, K = 200 (p ≥ 0)"]),
+        ("fedau.fig1", "laptop", ["K = 1; K = 10; K = 200 (p ≥ 0)"]),
         ("fast.fig3", "paper", []),
         ("fast.fig4", "laptop", []),
         ("fedlaavg.fig5", "paper", []),
@@ -234,19 +238,96 @@ def test_a_file_that_was_not_run_is_a_curve_that_a_panel_lacks(tmp_path: Path) -
     exhibit = fedlaavg_figures.figures["fig5"]
     file = "experiments/fedlaavg/mnist-N200.toml"
     picture = exhibit.make(Given("laptop", {file: made_up(file, "laptop", tmp_path)}))
-    assert picture.lacks == ["N = 600, N = 1000"]
+    assert picture.lacks == ["N = 600; N = 1000"]
+
+
+@pytest.mark.parametrize(("name", "sizes"), [("fig2", "b = 80; b = 20"), ("fig3", "b = 80; b = 20")])
+def test_a_size_of_batches_that_was_not_run_is_a_curve_that_a_panel_lacks(
+    name: str, sizes: str, tmp_path: Path
+) -> None:
+    """With 20 participants all three were run, with 40 that of all samples, with 100 none: there is no such panel."""
+    exhibit = fedamd_figures.figures[name]
+    files = [file for number, file in enumerate(exhibit.experiments) if number in (0, 1, 3, 6)]
+    picture = exhibit.make(Given("laptop", {file: made_up(file, "laptop", tmp_path) for file in files}))
+    assert picture.lacks == [f"{sizes} (40 of 100 clients)"]
+
+
+def test_panels_that_lack_something_stand_in_sentences_of_their_own(tmp_path: Path) -> None:
+    """Of the adaptive runs of two laws; one lacks a line, the other has one of too few seeds."""
+    exhibit = fast_figures.figures["fig4"]
+    runs = {}
+    for law, kept in (
+        ("beta", pl.col("algorithm") != "lambda = 7"),
+        ("gamma", (pl.col("algorithm") != "lambda = 1") | (pl.col("replicate") == 0)),
+    ):
+        file = fast_figures.training.STRENGTHS[law]
+        runs[file] = cut(made_up(file, "laptop", tmp_path), tmp_path, kept)
+    given = Given("laptop", runs)
+    picture = exhibit.make(given)
+    assert picture.lacks == ["lambda = 7 (Beta)", "lambda = 1, 1 of 3 seeds (Gamma)"]
+    assert [axes.get_xlabel() for axes in picture.figure.axes[2:]] == ["q (n = 3 seeds)", "q (n = 1 or 3 seeds)"]
+    exhibit_command._caption(picture, given)
+    caption = picture.figure.texts[0].get_text().replace("\n", " ")
+    assert caption.endswith("Not run to the end: lambda = 7 (Beta). lambda = 1, 1 of 3 seeds (Gamma).")
 
 
 def test_bars_over_the_cutoff_count_the_seeds_that_they_are_of(tmp_path: Path) -> None:
     file = "experiments/fedau/cutoffs.toml"
     run = made_up(file, "laptop", tmp_path)
-    label = run.experiment["algorithm"][0]["label"]
-    own = (pl.col("replicate") == 0) | ((pl.col("algorithm") == label) & (pl.col("replicate") == 1))
-    (tmp_path / run.key / "complete.json").unlink()
-    stored.save(tmp_path, run.key, run.experiment, run.data().filter(own), partial="interrupted")
-    picture = fedau_figures.figures["fig1"].make(Given("laptop", runs_of([file], "laptop", tmp_path)))
-    assert sorted(int(str(r["seeds"])) for r in picture.rows) == [1, 1, 1, 1, 2]
-    assert picture.figure.axes[0].get_xlabel() == "cutoff $K$ (bars: one sd, n = 1 or 2 seeds)"
+    labels = [one["label"] for one in run.experiment["algorithm"]]
+    own = (pl.col("replicate") == 0) | (pl.col("algorithm") == labels[1])
+    own |= (pl.col("algorithm") == labels[0]) & (pl.col("replicate") == 1)
+    given = Given("laptop", {file: cut(run, tmp_path, own)})
+    for name in ("fig1", "figD52"):
+        picture = fedau_figures.figures[name].make(given)
+        assert sorted(int(str(r["seeds"])) for r in picture.rows[:5]) == [1, 1, 1, 2, 3]
+        assert picture.figure.axes[-1].get_xlabel() == "cutoff $K$ (bars: one sd, n = 1 or 2 or 3 seeds)"
+        assert picture.lacks == [
+            "K = 1, 2 of 3 seeds; K = 50, 1 of 3 seeds; K = 200, 1 of 3 seeds; K = inf, 1 of 3 seeds"
+        ]
+
+
+def test_points_over_q_say_of_how_few_seeds_they_are(tmp_path: Path) -> None:
+    file = fast_tables.file_of("fmnist", "0.1", "beta")
+    run = made_up(file, "laptop", tmp_path)
+    label = run.experiment["algorithm"][1]["label"]
+    one = cut(run, tmp_path, (pl.col("algorithm") != label) | (pl.col("replicate") == 2))
+    picture = fast_figures.figures["fig3"].make(Given("laptop", {file: one}))
+    assert picture.lacks == ["q = 0.2; q = 0.4; Ada.(1); Ada.(7)", "q = 0.1, 1 of 3 seeds"]
+
+
+@pytest.mark.parametrize("early", [1, 3])
+def test_clients_of_seeds_that_stopped_early_are_not_shown_and_that_is_said(early: int, tmp_path: Path) -> None:
+    """All seeds of one algorithm, or of all four: the caption does not leave it at what was asked for."""
+    (file,) = fedau_figures.figures["figD31"].experiments
+    run = made_up(file, "laptop", tmp_path)
+    kept = (pl.col("round") < run.experiment["rounds"]) & (pl.col("replicate") < early)
+    stopped = run.data().filter(kept | (pl.col("replicate") >= early))
+    given = Given("laptop", {file: stored.save(tmp_path, run.key, run.experiment, stopped, remark="diverged")})
+    picture = fedau_figures.figures["figD31"].make(given)
+    methods = [one["label"] for one in run.experiment["algorithm"]]
+    assert picture.lacks == ["; ".join(f"{label}, {3 - early} of 3 seeds" for label in methods)]
+    assert len({r["algorithm"] for r in picture.rows}) == (4 if early < 3 else 0)
+    exhibit_command._caption(picture, given)
+    caption = picture.figure.texts[0].get_text().replace("\n", " ")
+    assert f", 3 seeds, {4 * early} of 12 trajectories stopped before the last round; run " in caption
+
+
+@pytest.mark.parametrize("name", ["fedamd.fig5", "fedamd.fig1", "fedlaavg.fig4"])
+def test_labels_below_axes_are_not_cut_off(name: str, books: object, tmp_path: Path) -> None:
+    """In runs of which each algorithm has its own number of seeds, so that the labels are as long as they get."""
+    (exhibit,) = chosen("figures", [name]).values()
+    runs = {}
+    for file in exhibit.experiments:
+        run = made_up(file, "laptop", tmp_path)
+        labels = [one["label"] for one in run.experiment["algorithm"]]
+        kept = pl.col("replicate") <= pl.col("algorithm").replace_strict({a: k % 3 for k, a in enumerate(labels)})
+        runs[file] = cut(run, tmp_path, kept)
+    figure = exhibit.make(Given("laptop", runs)).figure
+    figure.draw_without_rendering()
+    boxes = [axes.xaxis.label.get_window_extent() for axes in figure.axes if axes.get_xlabel()]
+    assert all(0 <= box.x0 < box.x1 <= figure.bbox.width for box in boxes)
+    assert not [1 for k, box in enumerate(boxes) for other in boxes[:k] if box.overlaps(other)]
 
 
 def test_a_figure_without_runs_says_what_to_type_and_the_others_are_drawn(
@@ -301,6 +382,8 @@ def test_a_damaged_run_keeps_only_its_own_figures_and_tables_from_being_made(
     (sentence,) = setting.broken
     assert sentence.startswith("amplified.fig2 is not made: ")
     assert ("is missing" if fault == "no data" else "a single run of") in sentence
+    again = "type `fltheory figures amplified.fig2 --scale laptop --run`, which takes about 1 s on one core"
+    assert (again in sentence) is (fault == "no data")  # of two runs none is damaged
     setting = Setting("laptop", tmp_path / "store", False, [].append)
     texts = list(exhibit_command.tables(["fedamd"], "text", setting))
     assert [text.partition(":")[0] for text in texts] == [f"FedAMD, Table {n}" for n in (1, 3, 4)]
@@ -311,6 +394,7 @@ def test_a_damaged_run_keeps_only_its_own_figures_and_tables_from_being_made(
 def test_what_is_made_in_part_is_printed_and_exits_with_1(
     books: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(exhibit_command, "seconds", lambda file, scale: 1.0)
     run = made_up(amplified_figures.INTERVAL, "laptop", tmp_path / "store")
     (run.folder / f"{run.sha256}.parquet").unlink()
     options = ["--store", str(tmp_path / "store"), "--out", str(tmp_path / "out")]
@@ -452,6 +536,11 @@ def test_missing_runs_are_made_on_demand(
 
         return one
 
+    @enter(book, "read", "Ours: nothing, of data that are read", "e.toml")
+    def read_it(given: Given) -> Picture:
+        with house_style():
+            return Picture(new_figure(1), given.runs["e.toml"].data().to_dicts())
+
     make("e.toml")
     _, told = draw(["mine.e"], Path("out"), Path("s"))
     assert "which takes about" in told[0]
@@ -462,6 +551,15 @@ def test_missing_runs_are_made_on_demand(
     (run,) = drawn[0].runs.values()
     assert (run.status, run.experiment["rounds"]) == ("complete", 4)
     assert draw(["mine.e"], Path("out"), Path("s"), run=True)[1] == []  # nothing is run twice
+
+    (run.folder / f"{run.sha256}.parquet").write_bytes(b"damaged")
+    setting = Setting("smoke", Path("s"), False, [].append)
+    assert list(exhibit_command.figures(["mine.read"], "png", Path("out"), setting)) == []
+    (sentence,) = setting.broken
+    assert "type `fltheory figures mine.read --scale smoke --run`, which takes about" in sentence
+    assert len(draw(["mine.read"], Path("out"), Path("s"), run=True)[0]) == 2
+    assert run.data().height == run.rows
+    del book["read"]
 
     make("svhn.toml")
     told = []

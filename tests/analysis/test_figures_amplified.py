@@ -67,4 +67,4 @@ def test_only_step_sizes_that_an_interrupted_run_came_to_are_counted(tmp_path: P
     picture = figures["fig1"].make(Given("laptop", runs_of(DATA, "laptop", tmp_path)))
     (legend,) = picture.figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["amplified (one γ)"]
-    assert picture.lacks == ["wait, minibatch, wait, full, not amplified (one γ)"]
+    assert picture.lacks == ["wait, minibatch; wait, full; not amplified (one γ)"]

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from analysis.exhibits import Exhibit, Given, enter
-from analysis.figures.curves import lacking
+from analysis.figures.curves import lacking, short
 from analysis.figures.style import GREY, LINES, WIDTH, Picture, house_style, new_figure
 from analysis.measured import Number, in_seeds, number
 from analysis.tables.fast import LAWS, SETTINGS, SNAPSHOTS, by_setting, file_of, places, titled
@@ -28,7 +28,11 @@ figures: dict[str, Exhibit] = {}
 @enter(figures, "fig3", "Figure 3: accuracy of FAST with FedAvg against q, as published and as measured", *FILES)
 def accuracy_over_q(given: Given) -> Picture:
     """The numbers of Table 3, which the paper says it shows, above those of the runs."""
-    sources = {"published": dict(_published()), f"measured, {given.scale} scale": dict(_measured(given))}
+    measured = dict(_measured(given))
+    sources = {
+        "published": dict(_published()),
+        f"measured, {given.scale} scale": {where: value for where, (value, _) in measured.items()},
+    }
     place = {q: k for k, q in enumerate(ORDER)}
     rows: list[dict[str, object]] = []
     with house_style():
@@ -65,11 +69,11 @@ def accuracy_over_q(given: Given) -> Picture:
             *grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3,
             title="probability q of a snapshot (bars: sd, published over the last 5 tests, measured over seeds)",
         )  # fmt: skip
-    declared = {f"{titled(*at)}, {LAWS[law]}": list(map(_q, ORDER)) for *at, law, _ in numbers}  # those measured
-    found: dict[str, set[str]] = {}
-    for *at, law, q in numbers:
-        found.setdefault(f"{titled(*at)}, {LAWS[law]}", set()).add(_q(q))
-    return Picture(figure, rows, lacking(declared, found))
+    seeds: dict[str, dict[str, tuple[int, int]]] = {}
+    for (*at, law, q), (value, asked) in measured.items():
+        seeds.setdefault(f"{titled(*at)}, {LAWS[law]}", {})[_q(q)] = value.n or 0, asked
+    declared = {panel: map(_q, ORDER) for panel in seeds}  # of those measured
+    return Picture(figure, rows, lacking(declared, seeds) + short(seeds))
 
 
 def _q(setting: str) -> str:
@@ -82,7 +86,8 @@ def _published() -> Iterator[tuple[tuple[str, ...], Number]]:
             yield tuple(where), value
 
 
-def _measured(given: Given) -> Iterator[tuple[tuple[str, ...], Number]]:
+def _measured(given: Given) -> Iterator[tuple[tuple[str, ...], tuple[Number, int]]]:
+    """Each number and the seeds that were asked for."""
     for data, alpha in SNAPSHOTS:
         for law in LAWS:
             for q, (name, label) in SETTINGS.items():
@@ -91,7 +96,7 @@ def _measured(given: Given) -> Iterator[tuple[tuple[str, ...], Number]]:
                     continue
                 value = number(*found, "test_accuracy", given.scale, 100, records=5)
                 if value is not None:
-                    yield (data, alpha, law, q), value
+                    yield (data, alpha, law, q), (value, found[0].experiment["replicates"])
 
 
 @enter(
@@ -101,16 +106,16 @@ def adaptive(given: Given) -> Picture:
     """Above q of the first seed, below the share of the recorded rounds of all seeds with at most this q."""
     runs = {law: given.runs[file] for law, file in STRENGTHS.items() if file in given.runs}
     rows: list[dict[str, object]] = []
+    seeds: dict[str, dict[str, tuple[int, int]]] = {LAWS[law]: {} for law in runs}
     with house_style():
         figure = new_figure(3.6, WIDTH)
         grid = figure.subplots(2, len(runs), squeeze=False, sharey="row")
         for (above, below), (law, run) in zip(grid.T, runs.items(), strict=True):
-            seeds: set[int] = set()
             for strength, (color, dashes) in zip(SHOWN, LINES, strict=False):
                 own = _probabilities(run, f"lambda = {strength}")
                 if own.is_empty():
                     continue
-                seeds.add(own["replicate"].n_unique())
+                seeds[LAWS[law]][f"lambda = {strength}"] = own["replicate"].n_unique(), run.experiment["replicates"]
                 first = own.filter(pl.col("replicate") == 0)
                 name = f"$\\lambda = {strength}$"
                 above.plot(first["round"], first["q"], color=color, linestyle=dashes, lw=1, label=name)
@@ -122,14 +127,14 @@ def adaptive(given: Given) -> Picture:
                     for seed, t, q in own.select("replicate", "round", "q").iter_rows()
                 ]
             above.set(title=f"{LAWS[law]} participation", xlabel="round (one seed)", ylim=(-0.03, 1.03))
-            below.set(xlabel=f"q (n = {in_seeds(seeds)})", xlim=(-0.03, 1.03), ylim=(0, 1.03))
+            n = in_seeds(n for n, _ in seeds[LAWS[law]].values())
+            below.set(xlabel=f"q (n = {n})", xlim=(-0.03, 1.03), ylim=(0, 1.03))
         grid[0, 0].set_ylabel("snapshot\nprobability q")
         grid[1, 0].set_ylabel("share of the rounds\nwith at most q")
         handles = {line.get_label(): line for axes in grid[0] for line in axes.lines}
         figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=2)
     declared = {LAWS[law]: [f"lambda = {strength}" for strength in SHOWN] for law in runs}
-    found = {law: {f"lambda = {row['lambda']}" for row in rows if row["law"] == law} for law in declared}
-    return Picture(figure, rows, lacking(declared, found))
+    return Picture(figure, rows, lacking(declared, seeds) + short(seeds))
 
 
 def _probabilities(run: Run, label: str) -> pl.DataFrame:

@@ -6,11 +6,13 @@ A training loss is recorded on the training data here; the paper's is the mean o
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from analysis.exhibits import Exhibit, Given, enter
 from analysis.figures.curves import ROUND, Shown, panels
 from analysis.figures.style import Picture
 from analysis.measured import labels
+from sims.experiment import read_without_data
 from sims.store import Run
 
 HERE = "experiments/fedamd"
@@ -29,9 +31,9 @@ def files(name: str) -> tuple[str, ...]:
     return tuple(f"{HERE}/{name}{ends.get(end, end)}.toml" for end in COHORTS)
 
 
-def participants(run: Run, paper: int) -> str:
-    """The title of a column: who takes part in the run, and how many do in the paper if they are others."""
-    cohort, everyone = run.experiment["process"]["cohort_size"], run.experiment["problem"]["partition"]["n_clients"]
+def participants(experiment: Mapping[str, Any], paper: int) -> str:
+    """The title of a column: who takes part in a run, and how many do in the paper if they are others."""
+    cohort, everyone = experiment["process"]["cohort_size"], experiment["problem"]["partition"]["n_clients"]
     return f"{cohort} of {everyone} clients" + (f" (paper: {paper})" if cohort != paper else "")
 
 
@@ -47,7 +49,7 @@ def _of(number: int, about: str, name: str, wanted: tuple[str, ...], rows: list[
 
     @enter(figures, f"fig{number}", f"Figure {number}: {about}", *sources)
     def draw(given: Given) -> Picture:
-        columns = {participants(run, sources[file]): shown(run, wanted) for file, run in given.runs.items()}
+        columns = {participants(run.experiment, sources[file]): shown(run, wanted) for file, run in given.runs.items()}
         return panels(columns, rows, declared=dict.fromkeys(columns, wanted))
 
 
@@ -79,14 +81,19 @@ def _of_batches(number: int, which: str, label: str, everything: str) -> None:
         columns: dict[str, dict[str, tuple[Run, str]]] = {}
         for file, run in given.runs.items():
             if label in labels(run):
-                columns.setdefault(participants(run, sources[file]), {})[large_batch(run, label)] = run, label
-        return panels(columns, [ACCURACY, LOSS])
+                title = participants(run.experiment, sources[file])
+                columns.setdefault(title, {})[large_batch(run.experiment, label)] = run, label
+        declared: dict[str, list[str]] = {title: [] for title in columns}
+        for file, paper in sources.items():
+            asked = read_without_data(file, given.scale)
+            declared.get(participants(asked, paper), []).append(large_batch(asked, label))
+        return panels(columns, [ACCURACY, LOSS], declared=declared)
 
 
-def large_batch(run: Run, label: str) -> str:
+def large_batch(experiment: Mapping[str, Any], label: str) -> str:
     """The size of the large batch in words: it is given in small ones, and is smaller at a smaller scale."""
-    (own,) = (contestant for contestant in run.experiment["algorithm"] if contestant["label"] == label)
-    small = run.experiment["problem"]["batch"]
+    (own,) = (contestant for contestant in experiment["algorithm"] if contestant["label"] == label)
+    small = experiment["problem"]["batch"]
     return "b: all of a client's samples" if own["batch"] == "all" else f"b = {own['batch'] * small}"
 
 
@@ -104,7 +111,10 @@ EMNIST = {
 def emnist(given: Given) -> Picture:
     """Test accuracy over rounds and gradients, which the caption names; each half has a third panel, of which nothing
     is said."""
-    titles = {file: f"EMNIST digits, {participants(run, 20)}: {EMNIST[file][0]}" for file, run in given.runs.items()}
+    titles = {
+        file: f"EMNIST digits, {participants(run.experiment, 20)}: {EMNIST[file][0]}"
+        for file, run in given.runs.items()
+    }
     columns = {title: shown(given.runs[file], EMNIST[file][1], AS_IN_TABLE2) for file, title in titles.items()}
     declared = {title: [AS_IN_TABLE2.get(one, one) for one in EMNIST[file][1]] for file, title in titles.items()}
     return panels(columns, [ACCURACY, ("test_accuracy", "gradient_samples")], declared=declared)

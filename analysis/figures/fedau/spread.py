@@ -9,7 +9,7 @@ import polars as pl
 import polars.selectors as cs
 
 from analysis.exhibits import Exhibit, Given, enter
-from analysis.figures.curves import lacking
+from analysis.figures.curves import short
 from analysis.figures.style import LINES, WIDTH, Picture, house_style, new_figure
 from analysis.measured import in_seeds, labels
 
@@ -28,6 +28,7 @@ def spread_over_clients(given: Given) -> Picture:
     """Clients of all seeds together after the last round; a seed that stopped before it is left out."""
     run = given.runs[FILE]
     rows: list[dict[str, Any]] = []
+    seeds = dict.fromkeys(labels(run), 0)
     last = run.data().filter(pl.col("round") == run.experiment["rounds"])
     with house_style():
         figure = new_figure(2.3, WIDTH)
@@ -38,6 +39,7 @@ def spread_over_clients(given: Given) -> Picture:
                 values = np.sort(unit * own.select(cs.starts_with(f"{metric}_")).to_numpy().ravel())
                 if not values.size:
                     continue
+                seeds[label] = own.height
                 axes.ecdf(values, color=color, linestyle=dashes, label=label)
                 shares = np.arange(1, values.size + 1) / values.size
                 rows += [
@@ -53,4 +55,5 @@ def spread_over_clients(given: Given) -> Picture:
             axes.set_xlabel(words)
         panels[0].set_ylabel(f"share of clients, n = {in_seeds(row['seeds'] for row in rows)}")
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    return Picture(figure, rows, lacking({"": labels(run)}, {"": {row["algorithm"] for row in rows}}))
+    asked = run.experiment["replicates"]
+    return Picture(figure, rows, short({"": {label: (n, asked) for label, n in seeds.items()}}))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from analysis.exhibits import Exhibit, Given, enter
-from analysis.figures.curves import METRICS, lacking, over_rounds, present
+from analysis.figures.curves import METRICS, lacking, over_rounds, present, short
 from analysis.figures.style import COLUMN, LINES, Picture, house_style, new_figure
 from analysis.measured import in_seeds, labels, number
 from sims.store import Run
@@ -67,6 +67,7 @@ def _over_cutoffs(given: Given, files: Mapping[str, str], metrics: list[str]) ->
     cutoffs = sorted({K for run in runs.values() for K in _cutoffs(run)})
     place = {K: k for k, K in enumerate(cutoffs)}
     rows: list[dict[str, Any]] = []
+    seeds: dict[str, dict[str, tuple[int, int]]] = {title: {} for title in runs}
     with house_style():
         figure = new_figure(0.8 + 1.4 * len(metrics), COLUMN)
         panels = figure.subplots(len(metrics), 1, sharex=True, squeeze=False)[:, 0]
@@ -79,6 +80,8 @@ def _over_cutoffs(given: Given, files: Mapping[str, str], metrics: list[str]) ->
                 x, mean = [place[K] for K in there], np.array([one.mean for one in there.values()])
                 sd = np.array([np.nan if one.sd is None else one.sd for one in there.values()])
                 axes.errorbar(x, mean, sd, color=color, linestyle=dashes, marker=marker, ms=3, capsize=2, label=title)
+                asked = run.experiment["replicates"]
+                seeds[title] |= {f"K = {K:g}": (one.n or 0, asked) for K, one in there.items()}
                 rows += [
                     {"floor": title, "K": K, "metric": words, "mean": one.mean, "sd": one.sd, "seeds": one.n}
                     for K, one in there.items()
@@ -88,8 +91,7 @@ def _over_cutoffs(given: Given, files: Mapping[str, str], metrics: list[str]) ->
         panels[-1].set_xticks(range(len(cutoffs)), [r"$\infty$" if np.isinf(K) else f"{K:g}" for K in cutoffs])
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     declared = {title: [f"K = {K:g}" for K in cutoffs] for title in runs}  # a floor has all that another one has
-    drawn = {title: {f"K = {row['K']:g}" for row in rows if row["floor"] == title} for title in runs}
-    return Picture(figure, rows, lacking(declared, drawn))
+    return Picture(figure, rows, lacking(declared, seeds) + short(seeds))
 
 
 def _cutoffs(run: Run) -> dict[float, str]:
