@@ -313,8 +313,8 @@ def test_clients_of_seeds_that_stopped_early_are_not_shown_and_that_is_said(earl
     assert f", 3 seeds, {4 * early} of 12 trajectories stopped before the last round; run " in caption
 
 
-@pytest.mark.parametrize("name", ["fedamd.fig5", "fedamd.fig1", "fedlaavg.fig4"])
-def test_labels_below_axes_are_not_cut_off(name: str, books: object, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["fedamd.fig5", "fedamd.fig1", "fedlaavg.fig4", "fedau.figD31", "fedau.fig1"])
+def test_labels_of_axes_are_not_cut_off(name: str, books: object, tmp_path: Path) -> None:
     """In runs of which each algorithm has its own number of seeds, so that the labels are as long as they get."""
     (exhibit,) = chosen("figures", [name]).values()
     runs = {}
@@ -325,8 +325,10 @@ def test_labels_below_axes_are_not_cut_off(name: str, books: object, tmp_path: P
         runs[file] = cut(run, tmp_path, kept)
     figure = exhibit.make(Given("laptop", runs)).figure
     figure.draw_without_rendering()
-    boxes = [axes.xaxis.label.get_window_extent() for axes in figure.axes if axes.get_xlabel()]
+    labels = [axis.label for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)]
+    boxes = [label.get_window_extent() for label in labels if label.get_text()]
     assert all(0 <= box.x0 < box.x1 <= figure.bbox.width for box in boxes)
+    assert all(0 <= box.y0 < box.y1 <= figure.bbox.height for box in boxes)
     assert not [1 for k, box in enumerate(boxes) for other in boxes[:k] if box.overlaps(other)]
 
 

@@ -53,7 +53,7 @@ def spread_over_clients(given: Given) -> Picture:
                     for value, share in zip(values.tolist(), shares.tolist(), strict=True)
                 ]
             axes.set_xlabel(words)
-        panels[0].set_ylabel(f"share of clients, n = {in_seeds(row['seeds'] for row in rows)}")
+        panels[0].set_ylabel(f"share of clients\n(n = {in_seeds(row['seeds'] for row in rows)})")
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     asked = run.experiment["replicates"]
     return Picture(figure, rows, short({"": {label: (n, asked) for label, n in seeds.items()}}))
