@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 import pytest
 
 from analysis.exhibits import chosen
+from analysis.figures.style import COLUMN, WIDTH, new_figure, save
 from analysis.report import write
 from analysis.report.algorithm import algorithm_page
 from analysis.report.claim import claim_page
@@ -297,6 +298,25 @@ def test_pages_fit_a_phone(site: Path, tab: Any) -> None:
     for at in ONE_OF_A_KIND:
         tab.goto((site / f"{at}.html").as_uri())
         assert tab.evaluate("document.documentElement.scrollWidth") <= 360, at
+
+
+def test_letters_of_pictures_are_equally_large_whatever_their_width_and_kind(
+    site: Path, tab: Any, tmp_path: Path
+) -> None:
+    """One column wide and two, as pixels and as vectors: each is as many times as large as it is in print."""
+    tab.set_viewport_size({"width": 1280, "height": 740})
+    images = []
+    for width in (COLUMN, WIDTH):
+        for kind in ("png", "svg"):
+            images.append(
+                f"<figure><img src='{save(new_figure(1, width), tmp_path / f'{width}.{kind}').name}'></figure>"
+            )
+    (tmp_path / "style.css").write_bytes((site / "style.css").read_bytes())
+    (tmp_path / "page.html").write_text(f"<!DOCTYPE html><link rel='stylesheet' href='style.css'>{''.join(images)}")
+    tab.goto((tmp_path / "page.html").as_uri())
+    shown = tab.eval_on_selector_all("img", "all => all.map(one => one.getBoundingClientRect().width)")
+    inches = [COLUMN, COLUMN, WIDTH, WIDTH]
+    assert [width / inch for width, inch in zip(shown, inches, strict=True)] == pytest.approx([1.4 * 96] * 4, rel=0.01)
 
 
 def test_filters_search_and_what_the_address_keeps(site: Path, tab: Any) -> None:
