@@ -11,7 +11,7 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -51,7 +51,8 @@ def simulate(
     workers     processes
     backend     "loky", or "dask" (the extra `cluster`), whose workers must see the store
     scheduler   address of a running Dask scheduler; without it a local cluster of `workers` processes is started
-    resume      keep finished chunks, and a finished run; otherwise compute everything again
+    resume      keep finished chunks, and a finished run; otherwise compute everything again (another process that
+                runs the same experiment meanwhile goes on)
     progress    a bar on stderr
 
     Raises InputError for whatever is wrong with the experiment, before anything runs, Diverged at the first number
@@ -66,11 +67,9 @@ def simulate(
         if resume and (run := stored.complete(store, experiment.key)) and is_sound(run):
             return run
         chunks = stored.begin(store, experiment.key, about).absolute() / "chunks"
-        if not resume:
-            shutil.rmtree(chunks, ignore_errors=True)
         frames: list[pl.DataFrame] = []
         try:
-            with closing(_frames(experiment, workers, chunks, progress)) as found:
+            with closing(_frames(experiment, workers, chunks, resume, progress)) as found:
                 for frame, stopped in found:
                     frames.append(frame)
                     if stopped:
@@ -80,7 +79,7 @@ def simulate(
             raise _too_much(experiment) from None
         except (Stopped, KeyboardInterrupt) as error:  # Stopped is an InputError too
             data = _joined(frames, experiment)
-            stored.save(store, experiment.key, about, data, partial=str(error) or "interrupted")
+            stored.save(store, experiment.key, about, data, partial=str(error) or stored.INTERRUPTED)
             raise
         except (FileNotFoundError, InputError) as error:
             # Another process that ran the same experiment has finished it and cleared its chunks away.
@@ -117,7 +116,7 @@ def is_sound(run: stored.Run) -> bool:
 
 
 def _frames(
-    experiment: Experiment, workers: int, chunks: os.PathLike[str], progress: bool
+    experiment: Experiment, workers: int, chunks: os.PathLike[str], resume: bool, progress: bool
 ) -> Generator[tuple[pl.DataFrame, Stopped | None]]:
     """The data of every chunk, in order, and why it stopped, if it did."""
     for index, contestant in enumerate(experiment.algorithm):
@@ -129,6 +128,7 @@ def _frames(
             seed=experiment.seed,
             workers=workers,
             store=chunks,
+            resume=resume,
             progress=progress,
         )
         for chunk, result in enumerate(results):
@@ -157,13 +157,17 @@ def frame_of(label: str, first: int, result: dict[str, npt.NDArray[Any]]) -> pl.
 
 
 @contextmanager
-def backend_of(backend: str, scheduler: str | None, workers: int) -> Iterator[None]:
+def backend_of(
+    backend: str, scheduler: str | None, workers: int, first: Callable[[], None] | None = None
+) -> Iterator[None]:
+    """Where joblib's processes are; those of loky call `first`, where it is given, before anything else."""
     if backend not in ("loky", "dask"):
         raise InputError("backend", backend, '"loky" or "dask"')
     if backend == "loky":
         if scheduler is not None:
             raise InputError("scheduler", scheduler, 'given with backend "dask" only')
-        yield
+        with joblib.parallel_config(backend, initializer=first):
+            yield
         return
     try:
         client = importlib.import_module("dask.distributed").Client

@@ -47,20 +47,22 @@ class One:
     """One algorithm with one seed of an experiment, given in its canonical form.
 
     origin   folder of the run whose last model it begins with, if that is of another run
+    resume   take what is kept of it
     """
 
     experiment: str
     algorithm: int
     replicate: int
     origin: Path | None = None
+    resume: bool = True
 
     def __call__(self, folder: Path, every: int, progress: Progress | None = None) -> Result:
-        """Run it, or go on from the checkpoint in the folder; a finished one is read.
+        """Run it, or go on from the checkpoint in the folder; a finished one is read, unless all is done again.
 
         every      rounds between checkpoints
         """
         done, checkpoint = folder / f"{self.name}.npz", folder / f"{self.name}.checkpoint.npz"
-        if (result := _load(done)) is not None:
+        if self.resume and (result := _load(done)) is not None:
             return result
         try:
             with one_thread():
@@ -78,7 +80,7 @@ class One:
     def _run(self, checkpoint: Path, every: int, progress: Progress | None) -> Result:
         """What `__call__` does, from the checkpoint on if there is one."""
         simulation = self.simulation()
-        if checkpoint.is_file():
+        if self.resume and checkpoint.is_file():
             try:
                 checkpoints.restore(simulation, checkpoint)
             except InputError:  # damaged, or of another version: from the start
@@ -155,24 +157,22 @@ def train(
     origin = _origin(experiment, store)
     preflight.check(experiment, origin and origin[1])
     folder = stored.begin(store, experiment.key, about).absolute() / "runs"
-    if not resume:
-        shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(exist_ok=True)
     every = checkpoint or experiment.record.every or 1
     jobs = [
-        One(experiment.canonical, algorithm, replicate, origin and origin[0].folder.absolute())
+        One(experiment.canonical, algorithm, replicate, origin and origin[0].folder.absolute(), resume)
         for replicate in range(experiment.replicates)
         for algorithm in range(len(experiment.algorithm))
     ]
     finished: list[tuple[One, Result]] = []
     try:
-        with backend_of(backend, scheduler, workers):
+        with backend_of(backend, scheduler, workers, _torch_first):
             for job, result in zip(jobs, _results(jobs, folder, every, workers, progress), strict=True):
                 finished.append((job, result))
                 if progress and workers > 1:
                     progress(job.name, experiment.rounds, {})
     except KeyboardInterrupt:
-        stored.save(store, experiment.key, about, _data(experiment, finished)[0], partial="interrupted")
+        stored.save(store, experiment.key, about, _data(experiment, finished)[0], partial=stored.INTERRUPTED)
         raise
     except FileNotFoundError:
         # Another process that ran the same experiment has finished it and cleared its checkpoints away.
@@ -198,6 +198,11 @@ def train(
     )
     shutil.rmtree(folder, ignore_errors=True)
     return run
+
+
+def _torch_first() -> None:
+    """A process that grows by it after its first task would be taken for one that loses memory, and replaced."""
+    import torch  # noqa: F401
 
 
 def _origin(experiment: Experiment, store: str | os.PathLike[str]) -> tuple[stored.Run, npt.NDArray[Any]] | None:
