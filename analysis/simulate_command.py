@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
+from analysis.wording import counted
 from fltheory.errors import InputError
 from sims import store as stored
 from sims.catalogue import TRAINING
@@ -124,6 +127,9 @@ def _remarks(run: Run, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     missing = [label for label in labels if label not in shown and not _is_named(label, run.reason)]
     if rows and missing:
         remarks.append(f"not run, as the run ended before: {', '.join(missing)}")
+    if kept := stored.parts(run):
+        command = "train" if run.experiment["problem"]["name"] == TRAINING else "simulate"
+        remarks.append(f"{counted(kept, 'part')} kept beside these rows: fltheory {command} goes on with them")
     return remarks
 
 
@@ -148,9 +154,7 @@ def _last(data: pl.DataFrame) -> list[dict[str, Any]]:
                 continue
             last = there.filter(pl.col("round") == there["round"].max())
             values = last[metric].to_numpy()
-            with np.errstate(all="ignore"):  # infinities of a run that diverged
-                error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
-                mean = float(values.mean())
+            mean, error = _mean_and_error(values)
             rows.append(
                 {
                     "algorithm": label,
@@ -162,6 +166,16 @@ def _last(data: pl.DataFrame) -> list[dict[str, Any]]:
                 }
             )
     return rows
+
+
+def _mean_and_error(values: npt.NDArray[Any]) -> tuple[float, float]:
+    """The mean and its standard error, nan of one value; squares of values beyond 1e154 are no numbers."""
+    with np.errstate(all="ignore"):  # infinities of a run that diverged
+        scale = float(np.abs(values).max())
+        unit = 2.0 ** (math.frexp(scale)[1] - 1) if 0 < scale < math.inf else 1.0
+        scaled = values / unit
+        error = scaled.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+        return float(scaled.mean() * unit), float(error * unit)
 
 
 def _about(run: Run) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -102,18 +103,28 @@ class ExponentialAverage:
         return _Estimated(estimator, (replicates, n_clients))
 
 
+_INTERFACE = ("weights", "update", "state_dict", "load_state_dict")
+
+
 @dataclass(frozen=True)
 class FromEstimator:
     """An estimator of your own: `make(n_clients)` has the interface of those of `fltheory.weights`, state included.
 
     All replicates share one, so a client may change no other's weight (`fltheory.testing.check_weight_estimator`).
-    A run raises InputError for weights that are not finite, below 0 or not one a client.
+    A run raises InputError for what is no estimator, and for weights that are not finite, below 0 or not one a client.
     """
 
     make: Callable[[int], Any]
 
+    def __post_init__(self) -> None:
+        if not callable(self.make):
+            raise InputError("make", self.make, "a function of the number of clients")
+
     def start(self, replicates: int, n_clients: int, rates: npt.ArrayLike | None) -> Weights:
-        return _Foreign(self.make(replicates * n_clients), (replicates, n_clients))
+        made = self.make(replicates * n_clients)
+        if isinstance(made, type) or not all(map(partial(hasattr, made), _INTERFACE)):
+            raise InputError("what make gives", made, f"an estimator, with {', '.join(_INTERFACE)}")
+        return _Foreign(made, (replicates, n_clients))
 
 
 RULES: Mapping[str, type[Rule]] = {

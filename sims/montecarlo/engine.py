@@ -34,6 +34,7 @@ def run(
     seed: int,
     workers: int = 1,
     store: str | os.PathLike[str] | None = None,
+    resume: bool = True,
     progress: bool = False,
 ) -> Iterator[Result]:
     """Call task(chunk, stream(seed, purpose, chunk)) for chunk = 0, ..., chunks - 1; yield results in this order.
@@ -46,6 +47,7 @@ def run(
                version of fltheory and numpy): nothing else is ever taken from it. Files that are cut short,
                damaged or misplaced are computed again; a kill may leave a .tmp file, which is never read. After
                changing the code of a task of your own use another folder.
+    resume     take chunks that are kept; otherwise compute all of them, and keep these
     progress   a bar on stderr
 
     Results arrive one by one, so that a caller that sums them holds a few at a time. Raises InputError for bad
@@ -63,7 +65,7 @@ def run(
             raise InputError("store", store, "the path of a folder")
         folder = Path(store) / str(joblib.hash((task, purpose, seed, fltheory.__version__, np.__version__)))
         _create(folder)
-    calls = (joblib.delayed(_chunk)(task, purpose, seed, chunk, folder) for chunk in range(chunks))
+    calls = (joblib.delayed(_chunk)(task, purpose, seed, chunk, folder, resume) for chunk in range(chunks))
     results: Iterator[Result] = joblib.Parallel(n_jobs=workers, return_as="generator")(calls)
     return _with_bar(results, chunks, purpose) if progress else results
 
@@ -76,10 +78,10 @@ def _create(folder: Path) -> None:
         raise InputError("store", str(folder.parent), allowed) from None
 
 
-def _chunk(task: Task, purpose: str, seed: int, chunk: int, folder: Path | None) -> Result:
+def _chunk(task: Task, purpose: str, seed: int, chunk: int, folder: Path | None, resume: bool) -> Result:
     if folder is None:
         return _compute(task, purpose, seed, chunk)
-    result = _load(folder, chunk)
+    result = _load(folder, chunk) if resume else None
     if result is None:
         result = _compute(task, purpose, seed, chunk)
         _save(folder, chunk, result)

@@ -2,10 +2,11 @@
 
 from sims.store.compare import differences
 from sims.store.export import export
-from sims.store.files import Run, begin, complete, discard, find, runs, save
+from sims.store.files import INTERRUPTED, Run, begin, complete, discard, find, parts, runs, save
 from sims.store.models import models_of, name_of, save_models
 
 __all__ = [
+    "INTERRUPTED",
     "Run",
     "begin",
     "complete",
@@ -15,6 +16,7 @@ __all__ = [
     "find",
     "models_of",
     "name_of",
+    "parts",
     "runs",
     "save",
     "save_models",

@@ -35,6 +35,7 @@ from sims.whole import whole
 log = logging.getLogger(__name__)
 
 COMPLETE, PARTIAL = "complete", "partial"
+KILLED, INTERRUPTED = "not finished", "interrupted"  # reasons of partial runs that only want to be gone on with
 INDEX = ("algorithm", "replicate", "round")  # first columns of the data: no two rows have the same; then metrics
 
 
@@ -97,7 +98,7 @@ def begin(store: str | os.PathLike[str], key: str, experiment: Mapping[str, Any]
     except OSError as error:
         raise InputError("store", str(store), f"a folder that can be written ({error.strerror})") from None
     if _read(folder) is None:
-        _write_manifest(folder, key, experiment, PARTIAL, "not finished", None, 0)
+        _write_manifest(folder, key, experiment, PARTIAL, KILLED, None, 0)
     return folder
 
 
@@ -146,6 +147,11 @@ def discard(run: Run) -> None:
     """A complete run whose data are damaged counts no longer as one."""
     for name in (f"{COMPLETE}.json", f"{run.sha256}.parquet"):
         (run.folder / name).unlink(missing_ok=True)
+
+
+def parts(run: Run) -> int:
+    """How many pieces are kept apart from its data of a run that was killed or interrupted, for going on with it."""
+    return sum(1 for _ in run.folder.glob("*/**/*.npz")) if run.reason in (KILLED, INTERRUPTED) else 0
 
 
 def complete(store: str | os.PathLike[str], key: str) -> Run | None:

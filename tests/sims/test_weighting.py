@@ -46,6 +46,7 @@ def test_an_estimator_is_followed_replicate_by_replicate_and_through_a_checkpoin
         [1j] * 12,
         ["1"] * 12,
         [10**400] * 12,
+        np.full(12, np.datetime64("2024-01-31")),
     ],
 )
 def test_bad_weights_are_told_as_such_and_not_as_a_step_that_is_too_long(bad):
@@ -57,6 +58,14 @@ def test_bad_weights_are_told_as_such_and_not_as_a_step_that_is_too_long(bad):
     run = simulation(FromEstimator(lambda n_clients: Broken(n_clients, cutoff=5)))
     with pytest.raises(InputError, match=r"^weights of Broken must be 12 finite numbers of at least 0, one a client"):
         run.advance()
+
+
+def test_what_makes_no_estimator_is_told_as_such():
+    with pytest.raises(InputError, match=r"^make must be a function of the number of clients; got 3"):
+        FromEstimator(3)
+    for made in (None, 5, FedAUWeights):
+        with pytest.raises(InputError, match=r"^what make gives must be an estimator, with weights, .*; got"):
+            simulation(FromEstimator(lambda n_clients, made=made: made))
 
 
 def test_an_estimator_that_writes_into_its_argument_changes_no_record():

@@ -1,5 +1,6 @@
 """The same bits however an experiment is run: workers, interruptions, kills, damaged files."""
 
+import json
 import os
 import shutil
 import signal
@@ -125,6 +126,9 @@ def test_kill_9_and_resume_give_the_same_bits(file, tmp_path):
     assert (partial.status, partial.reason) == ("partial", "not finished")
     kept = {chunk: chunk.stat().st_mtime_ns for chunk in store.rglob("*.npz")}
     assert 2 <= len(kept) < 6
+    said = f"{len(kept)} parts kept beside these rows: fltheory simulate goes on with them"
+    assert results_show(partial.key, store).splitlines()[-1] == said
+    assert json.loads(results_show(partial.key, store, as_json=True))["remarks"] == [said]
     assert quietly(file, store).sha256 == whole.sha256
 
 
@@ -145,6 +149,24 @@ def test_a_process_that_comes_second_takes_the_run_that_is_there(when, file, tmp
 
     monkeypatch.setattr(replicates.Replicates, "__call__", overtaken)
     assert quietly(file, store).sha256 == finished.sha256
+
+
+def test_a_process_that_begins_anew_takes_nothing_from_one_that_runs(file, tmp_path, monkeypatch):
+    store, original, calls = tmp_path / "store", replicates.Replicates.__call__, []
+    finished = quietly(file, tmp_path / "elsewhere")
+
+    def joined(task, chunk, rng):
+        calls.append(chunk)
+        if len(calls) == 3:
+            with pytest.raises(KeyboardInterrupt):
+                quietly(file, store, resume=False)
+        elif len(calls) == 5:
+            raise KeyboardInterrupt
+        return original(task, chunk, rng)
+
+    monkeypatch.setattr(replicates.Replicates, "__call__", joined)
+    assert quietly(file, store).sha256 == finished.sha256
+    assert calls == [0, 1, 2, 0, 1, 0, 1, 2]  # the two between are those of the other one, which was stopped
 
 
 @pytest.mark.parametrize("damage", [b"", b"PAR1"])

@@ -105,6 +105,15 @@ def test_one_replicate_has_no_standard_error(tmp_path):
     assert json.loads(results_show(run.key, tmp_path, as_json=True))["last"][0]["standard_error"] is None
 
 
+def test_means_of_large_numbers_have_a_standard_error(tmp_path):
+    for scale in (1.0, 2.0**-1074, 2.0**1022):
+        values = [3 * scale, 1 * scale, 1 * scale, 3 * scale]
+        data = pl.DataFrame({"algorithm": ["a"] * 4, "replicate": [0, 1, 2, 3], "round": [0] * 4, "gap": values})
+        (row,) = _last(data)
+        assert row["mean"] == 2 * scale
+        assert row["standard_error"] == pytest.approx(scale / 3**0.5, rel=1e-14, abs=2.0**-1074)
+
+
 def test_metrics_of_different_rounds_are_said_to_be(file, tmp_path):
     remark = "not all of the same round"
     assert remark in simulate_file(file, store=tmp_path, progress=False)

@@ -130,6 +130,35 @@ def test_a_process_that_comes_second_takes_the_run_that_is_there(whole, tmp_path
     assert len(calls) == 1
 
 
+def test_a_process_that_begins_anew_takes_nothing_from_one_that_runs(whole, tmp_path):
+    experiment, calls = parse(CONTENT), []
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    def joined(name, done, _):
+        calls.append((name, done))
+        if len(calls) == 2:
+            with pytest.raises(KeyboardInterrupt):
+                train(experiment, store=tmp_path, resume=False, progress=stop)
+
+    assert train(experiment, store=tmp_path, progress=joined).sha256 == whole.sha256
+    assert len(calls) == len(set(calls))
+
+
+def test_all_is_done_again_where_nothing_is_to_be_kept(whole, tmp_path):
+    """Neither what is finished nor a checkpoint is looked at."""
+    experiment, rounds = parse(CONTENT), []
+    folder = tmp_path / experiment.key / "runs"
+    folder.mkdir(parents=True)
+    for replicate in (0, 1):
+        One(experiment.canonical, 0, replicate)(folder, 2)
+    (folder / "0-0.npz").rename(folder / "0-1.npz")  # of another replicate: it would be seen in the data
+    train(experiment, store=tmp_path, resume=False, progress=lambda name, done, _: rounds.append((name, done)))
+    assert stored.complete(tmp_path, experiment.key).sha256 == whole.sha256
+    assert len([name for name, _ in rounds if name == "0-0"]) == len([name for name, _ in rounds if name == "0-1"])
+
+
 def test_a_killed_run_goes_on_from_its_checkpoint(whole, tmp_path):
     experiment = parse(CONTENT)
     folder = tmp_path / experiment.key / "runs"
