@@ -4,7 +4,9 @@ import copy
 import itertools
 import re
 import shutil
+import sys
 
+import joblib
 import numpy as np
 import pytest
 
@@ -12,12 +14,12 @@ from analysis.simulate_command import results_summary
 from fltheory.errors import InputError
 from sims import store as stored
 from sims.experiment import parse, read
-from sims.montecarlo.simulate import simulate
+from sims.montecarlo.simulate import backend_of, simulate
 from sims.rounds import Simulation
 
 torch = pytest.importorskip("torch", reason="needs the training extra")
 pytest.importorskip("sklearn", reason="needs the training extra")
-from sims.training.run import One, train  # noqa: E402
+from sims.training.run import One, _torch_first, train  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -87,6 +89,12 @@ def test_a_seed_of_the_problem_is_that_of_all_replicates(tmp_path):
 
 def test_two_workers_give_the_same_bits(whole, tmp_path):
     assert train(parse(CONTENT), store=tmp_path, workers=2).sha256 == whole.sha256
+
+
+def test_processes_have_torch_before_their_first_task():
+    """One that grows by it later is replaced by another one, with a warning."""
+    with backend_of("loky", None, 2, _torch_first):
+        assert joblib.Parallel(n_jobs=2)([joblib.delayed(lambda: "torch" in sys.modules)()] * 2) == [True, True]
 
 
 def test_a_run_computes_with_one_thread_whatever_the_machine(tmp_path):
