@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def run(
     progress   a bar on stderr
 
     Results arrive one by one, so that a caller that sums them holds a few at a time. Raises InputError for bad
-    numbers and a store that cannot be written.
+    numbers, a store that cannot be written, and a process that was killed.
 
     >>> def task(chunk, rng):
     ...     return {"mean": rng.random(1000).mean()}
@@ -66,8 +67,24 @@ def run(
         folder = Path(store) / str(joblib.hash((task, purpose, seed, fltheory.__version__, np.__version__)))
         _create(folder)
     calls = (joblib.delayed(_chunk)(task, purpose, seed, chunk, folder, resume) for chunk in range(chunks))
-    results: Iterator[Result] = joblib.Parallel(n_jobs=workers, return_as="generator")(calls)
+    results = in_order(calls, workers)
     return _with_bar(results, chunks, purpose) if progress else results
+
+
+def in_order(calls: Iterable[Any], workers: int) -> Iterator[Result]:
+    """The results of joblib's delayed calls on `workers` processes, as they come, in the order of the calls.
+
+    Raises InputError where a process was killed, as a system does that has no memory left.
+    """
+    return _unless_killed(joblib.Parallel(n_jobs=workers, return_as="generator")(calls), workers)
+
+
+def _unless_killed(results: Iterator[Result], workers: int) -> Iterator[Result]:
+    try:
+        yield from results
+    except BrokenProcessPool:
+        allowed = "fewer: one of the processes was killed, perhaps for want of memory"
+        raise InputError("workers", workers, allowed) from None
 
 
 def _create(folder: Path) -> None:

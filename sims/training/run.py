@@ -28,6 +28,7 @@ from sims import store as stored
 from sims.catalogue import label_of, setup_of
 from sims.divergence import Diverged
 from sims.experiment import Experiment, Origin, from_canonical
+from sims.montecarlo import engine
 from sims.montecarlo.simulate import PURPOSE, backend_of, frame_of, is_sound
 from sims.recorder import on_host
 from sims.refusals import is_out_of_memory, reason_of
@@ -223,10 +224,7 @@ def _origin(experiment: Experiment, store: str | os.PathLike[str]) -> tuple[stor
 def _results(jobs: list[One], folder: Path, every: int, workers: int, progress: Progress | None) -> Iterator[Result]:
     if workers == 1:
         return (job(folder, every, progress) for job in jobs)
-    results: Iterator[Result] = joblib.Parallel(n_jobs=workers, return_as="generator")(
-        joblib.delayed(job)(folder, every) for job in jobs
-    )
-    return results
+    return engine.in_order((joblib.delayed(job)(folder, every) for job in jobs), workers)
 
 
 def _data(experiment: Experiment, finished: list[tuple[One, Result]]) -> tuple[pl.DataFrame, list[str]]:

@@ -35,6 +35,17 @@ class Objects:
         return {"values": np.array([1, "a", None], dtype=object)}
 
 
+@dataclass(frozen=True)
+class Killed:
+    by_whom: int  # process that the system spares
+
+    def __call__(self, chunk, rng):
+        if chunk == 2 and os.getpid() != self.by_whom:
+            time.sleep(0.5)  # the others are finished first
+            os.kill(os.getpid(), signal.SIGKILL)
+        return {"chunk": chunk}
+
+
 def results(task=Draws(3), chunks=4, *, purpose="test", seed=7, **options):
     computed.clear()
     return list(run(task, chunks, purpose=purpose, seed=seed, **options))
@@ -187,6 +198,13 @@ def test_a_store_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"^store must be a folder that can be written \(.*\); got .*file'$"):
         results(store=tmp_path / "file")
+
+
+def test_a_process_that_the_system_kills_is_told_and_what_is_finished_is_kept(tmp_path):
+    with pytest.raises(InputError, match=r"^workers must be fewer: one of the processes was killed, .*; got 2$"):
+        results(Killed(os.getpid()), workers=2, store=tmp_path)
+    assert {file.stem for file in chunk_files(tmp_path)} >= {"0", "1"}
+    assert [result["chunk"] for result in results(Killed(os.getpid()), store=tmp_path)] == [0, 1, 2, 3]
 
 
 RUN = """
