@@ -19,6 +19,7 @@ from analysis.files import write_text
 from fltheory.errors import InputError, processes
 from fltheory.ledger import Claim, ledger, unknown_claim
 from fltheory.verdicts import MEANING, VERDICTS, Verdict, because, headline, recorded, sources_sha256
+from sims.workers import in_order
 
 
 @dataclass
@@ -99,9 +100,9 @@ def _run(claim: Claim, depth: Depth) -> Result:
 def run(claims: Sequence[Claim], depth: Depth, workers: int = 1) -> Iterator[Result]:
     """Check the claims, in order, on `workers` processes."""
     workers = processes("workers", workers)
-    # loky's workers are fresh interpreters: they find the checks through the entry points as this one does.
+    # The workers are fresh interpreters: they find the checks through the entry points as this one does.
     tasks = (joblib.delayed(_run_by_id)(claim.id, depth) for claim in claims)
-    yield from joblib.Parallel(n_jobs=workers, return_as="generator", batch_size=1)(tasks)
+    yield from in_order(tasks, workers, batch_size=1)
 
 
 def _run_by_id(claim_id: str, depth: Depth) -> Result:

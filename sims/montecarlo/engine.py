@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ import fltheory
 from fltheory.errors import InputError, count, processes
 from fltheory.streams import stream
 from sims.whole import whole
+from sims.workers import in_order
 
 Result = dict[str, npt.NDArray[Any]]
 Task = Callable[[int, np.random.Generator], Mapping[str, npt.ArrayLike]]
@@ -69,22 +69,6 @@ def run(
     calls = (joblib.delayed(_chunk)(task, purpose, seed, chunk, folder, resume) for chunk in range(chunks))
     results = in_order(calls, workers)
     return _with_bar(results, chunks, purpose) if progress else results
-
-
-def in_order(calls: Iterable[Any], workers: int) -> Iterator[Result]:
-    """The results of joblib's delayed calls on `workers` processes, as they come, in the order of the calls.
-
-    Raises InputError where a process was killed, as a system does that has no memory left.
-    """
-    return _unless_killed(joblib.Parallel(n_jobs=workers, return_as="generator")(calls), workers)
-
-
-def _unless_killed(results: Iterator[Result], workers: int) -> Iterator[Result]:
-    try:
-        yield from results
-    except BrokenProcessPool:
-        allowed = "fewer: one of the processes was killed, perhaps for want of memory"
-        raise InputError("workers", workers, allowed) from None
 
 
 def _create(folder: Path) -> None:

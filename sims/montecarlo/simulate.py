@@ -11,7 +11,7 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -157,17 +157,13 @@ def frame_of(label: str, first: int, result: dict[str, npt.NDArray[Any]]) -> pl.
 
 
 @contextmanager
-def backend_of(
-    backend: str, scheduler: str | None, workers: int, first: Callable[[], None] | None = None
-) -> Iterator[None]:
-    """Where joblib's processes are; those of loky call `first`, where it is given, before anything else."""
+def backend_of(backend: str, scheduler: str | None, workers: int) -> Iterator[None]:
     if backend not in ("loky", "dask"):
         raise InputError("backend", backend, '"loky" or "dask"')
     if backend == "loky":
         if scheduler is not None:
             raise InputError("scheduler", scheduler, 'given with backend "dask" only')
-        with joblib.parallel_config(backend, initializer=first):
-            yield
+        yield
         return
     try:
         client = importlib.import_module("dask.distributed").Client

@@ -28,7 +28,6 @@ from sims import store as stored
 from sims.catalogue import label_of, setup_of
 from sims.divergence import Diverged
 from sims.experiment import Experiment, Origin, from_canonical
-from sims.montecarlo import engine
 from sims.montecarlo.simulate import PURPOSE, backend_of, frame_of, is_sound
 from sims.recorder import on_host
 from sims.refusals import is_out_of_memory, reason_of
@@ -36,6 +35,7 @@ from sims.rounds import Simulation
 from sims.training.memory import require_memory, require_workers
 from sims.training.threads import one_thread
 from sims.whole import whole
+from sims.workers import in_order
 
 Result = dict[str, npt.NDArray[Any]]
 Progress = Callable[[str, int, dict[str, float]], None]  # (algorithm-replicate, rounds done, latest values)
@@ -167,7 +167,7 @@ def train(
     ]
     finished: list[tuple[One, Result]] = []
     try:
-        with backend_of(backend, scheduler, workers, _torch_first):
+        with backend_of(backend, scheduler, workers):
             for job, result in zip(jobs, _results(jobs, folder, every, workers, progress), strict=True):
                 finished.append((job, result))
                 if progress and workers > 1:
@@ -224,7 +224,7 @@ def _origin(experiment: Experiment, store: str | os.PathLike[str]) -> tuple[stor
 def _results(jobs: list[One], folder: Path, every: int, workers: int, progress: Progress | None) -> Iterator[Result]:
     if workers == 1:
         return (job(folder, every, progress) for job in jobs)
-    return engine.in_order((joblib.delayed(job)(folder, every) for job in jobs), workers)
+    return in_order((joblib.delayed(job)(folder, every) for job in jobs), workers, first=_torch_first)
 
 
 def _data(experiment: Experiment, finished: list[tuple[One, Result]]) -> tuple[pl.DataFrame, list[str]]:

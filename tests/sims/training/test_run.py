@@ -14,8 +14,9 @@ from analysis.simulate_command import results_summary
 from fltheory.errors import InputError
 from sims import store as stored
 from sims.experiment import parse, read
-from sims.montecarlo.simulate import backend_of, simulate
+from sims.montecarlo.simulate import simulate
 from sims.rounds import Simulation
+from sims.workers import in_order
 
 torch = pytest.importorskip("torch", reason="needs the training extra")
 pytest.importorskip("sklearn", reason="needs the training extra")
@@ -93,8 +94,8 @@ def test_two_workers_give_the_same_bits(whole, tmp_path):
 
 def test_processes_have_torch_before_their_first_task():
     """One that grows by it later is replaced by another one, with a warning."""
-    with backend_of("loky", None, 2, _torch_first):
-        assert joblib.Parallel(n_jobs=2)([joblib.delayed(lambda: "torch" in sys.modules)()] * 2) == [True, True]
+    asked = [joblib.delayed(lambda: "torch" in sys.modules)()] * 2
+    assert list(in_order(asked, 2, first=_torch_first)) == [True, True]
 
 
 def test_a_run_computes_with_one_thread_whatever_the_machine(tmp_path):
