@@ -16,7 +16,8 @@ from analysis.cli.shared import BAD_INPUT, CLOSED_PIPE, INTERRUPTED, UNWRITABLE,
 
 # What a place does to files, and no mistake in the code can.
 NOT_OURS = {
-    errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENAMETOOLONG, errno.ENOSPC, errno.EPERM, errno.EROFS
+    errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EISDIR, errno.ENAMETOOLONG, errno.ENOSPC, errno.ENOTDIR,
+    errno.EPERM, errno.EROFS,
 }  # fmt: skip
 
 app = typer.Typer(

@@ -99,6 +99,20 @@ def test_the_command_takes_a_scale_and_no_nameless_store(file, tmp_path, monkeyp
     assert (run.experiment["rounds"], run.experiment["replicates"]) == (2, 3)
 
 
+def test_a_folder_where_a_file_of_the_store_would_be_is_told(file, tmp_path, monkeypatch, capsys):
+    run = simulate_file(file, store=tmp_path, progress=False) and stored.runs(tmp_path)[0]
+    (run.folder / "complete.json").unlink()
+    (run.folder / "complete.json").mkdir()
+    monkeypatch.setattr(sys, "argv", ["fltheory", "simulate", str(file), "--store", str(tmp_path)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith(
+        "fltheory: files must be in a place where they can be read and written (Is a directory); got"
+    )
+
+
 def test_one_replicate_has_no_standard_error(tmp_path):
     run = simulate(diverging(replicates=1, rounds=5), store=tmp_path)
     assert "nan" in results_show(run.key, tmp_path)
