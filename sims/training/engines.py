@@ -22,7 +22,8 @@ from torch.nn.functional import cross_entropy
 
 from fltheory.errors import InputError, one_of
 from sims.training.buffers import averaged
-from sims.training.models.layers import layers_of
+from sims.training.layout import Layout
+from sims.training.models.layers import layers_of, linear_layers
 
 Batch = tuple[Tensor, Tensor, tuple[Tensor, ...]]  # inputs (S, B, ...), classes (S, B), dropout masks (S, B, ...)
 
@@ -68,8 +69,9 @@ class Sequential:
     def gradients(self, models: Tensor, inputs: Tensor, targets: Tensor, masks: tuple[Tensor, ...] = ()) -> Tensor:
         result = torch.zeros_like(models)
         for s in range(models.shape[0]):
-            parts = self._slopes(self._parts(models[s]), (inputs, targets, masks), s)
-            torch.cat([part.reshape(-1) for part in parts], out=result[s, : self.layout.trained])
+            with self.layout.held(self.module, models[s]) as trained:
+                slopes = self._slopes(trained, (inputs, targets, masks), s)
+            torch.cat([slope.reshape(-1) for slope in slopes], out=result[s, : self.layout.trained])
         return result
 
     def descend(
@@ -81,29 +83,18 @@ class Sequential:
         scales: Tensor | None = None,
     ) -> None:
         for s in range(models.shape[0]):
-            parts, scale = self._parts(models[s]), None if scales is None else scales[s]
-            for batch in batches:
-                slopes = self._slopes(parts, batch, s)
-                with torch.no_grad():
-                    for parameter, slope in zip(self._trained(parts), slopes, strict=True):
-                        _step(parameter, slope, step_size, weight_decay, scale)
+            scale = None if scales is None else scales[s]
+            with self.layout.held(self.module, models[s]) as trained:
+                for batch in batches:
+                    slopes = self._slopes(trained, batch, s)
+                    with torch.no_grad():
+                        for parameter, slope in zip(trained, slopes, strict=True):
+                            _step(parameter, slope, step_size, weight_decay, scale)
 
-    def _parts(self, model: Tensor) -> dict[str, Tensor]:
-        """Views of the model by name; a pass renews those of buffers in place."""
-        parts = {name: part.detach() for name, part in self.layout.named(model).items()}
-        for parameter in self._trained(parts):
-            parameter.requires_grad_()
-        return parts
-
-    def _trained(self, parts: dict[str, Tensor]) -> list[Tensor]:
-        return [parts[name] for name in self.layout.parameters]
-
-    def _slopes(self, parts: dict[str, Tensor], batch: Batch, s: int) -> tuple[Tensor, ...]:
+    def _slopes(self, trained: list[nn.Parameter], batch: Batch, s: int) -> tuple[Tensor, ...]:
         inputs, targets, masks = batch
-        own = tuple(mask[s] for mask in masks)
-        loss = loss_of(self.module, self.layout.with_fixed(parts), inputs[s], targets[s], own, self.bf16)
-        trained = self._trained(parts)
-        slopes = torch.autograd.grad(loss, trained, allow_unused=True)
+        loss = loss_of(self.module, None, inputs[s], targets[s], tuple(mask[s] for mask in masks), self.bf16)
+        slopes = backward(loss, trained)
         if all(slope is None for slope in slopes):  # the gradient of the logits is by tensors of no parameter
             raise _detached(self.module)
         if any(slope is not None and slope.is_sparse for slope in slopes):  # models are rows, which are dense
@@ -127,7 +118,7 @@ class Vmapped:
             parts = layout.with_fixed(layout.named(trained, rest))
             # clones, each by itself: under vmap what batch normalisation writes into a view of a matrix is lost
             own = {name: parts[name].clone() for name in layout.averaged}
-            value = loss_of(module, {**parts, **own}, inputs, targets, masks, bf16)
+            value = loss_of(module, layout.everywhere({**parts, **own}), inputs, targets, masks, bf16)
             return value, torch.cat([part.reshape(-1) for part in own.values()]) if own else rest
 
         self._pass: Callable[..., tuple[Tensor, Tensor]] = torch.func.vmap(torch.func.grad(loss, has_aux=True))
@@ -175,9 +166,12 @@ class Layered:
         widths = layers_of(module)
         if widths is None:
             raise InputError("engine", self.name, "another one: this model is no chain of linear layers and ReLUs")
-        self.shapes, self.sizes = list(zip(widths[1:], widths, strict=False)), []
-        for out, into in self.shapes:
-            self.sizes += [out * into, out]
+        self.shapes, layout = list(zip(widths[1:], widths, strict=False)), Layout(module)
+        self.sizes = layout.sizes
+        self.places = [  # of the weight and the bias of each layer among the parameters, which have any order
+            tuple(layout.names.index(f"{name}.{part}".lstrip(".")) for part in ("weight", "bias"))
+            for name in linear_layers(module)
+        ]
 
     def at_once(self, itemsize: int) -> int | None:
         return max(1, CACHE // (itemsize * sum(self.sizes)))
@@ -213,8 +207,8 @@ class Layered:
     def _layers(self, models: Tensor) -> list[tuple[Tensor, Tensor]]:
         """Views of the weights (S, out, in) and biases (S, out) of each layer."""
         parts = torch.split(models, self.sizes, dim=1)
-        weights = [part.view(-1, *shape) for part, shape in zip(parts[::2], self.shapes, strict=True)]
-        return list(zip(weights, parts[1::2], strict=True))
+        of_layers = zip(self.places, self.shapes, strict=True)
+        return [(parts[weight].view(-1, *shape), parts[bias]) for (weight, bias), shape in of_layers]
 
     def _backward(
         self, layers: list[tuple[Tensor, Tensor]], inputs: Tensor, targets: Tensor, scales: Tensor | None = None
@@ -237,37 +231,9 @@ class Layered:
                 error = below
 
 
-class Layout:
-    """Where parameters of a module, and behind them its averaged buffers, stand in a flat vector (d,).
-
-    The first `trained` numbers are those of parameters.
-    """
-
-    def __init__(self, module: nn.Module, buffers: str = "refuse") -> None:
-        parameters, rest = dict(module.named_parameters()), averaged(module, buffers)
-        self.parameters, self.averaged = list(parameters), list(rest)
-        self.names = [*parameters, *rest]
-        self.shapes = [part.shape for part in (*parameters.values(), *rest.values())]
-        self.sizes = [part.numel() for part in (*parameters.values(), *rest.values())]
-        self.trained = sum(part.numel() for part in parameters.values())
-        own = dict(module.named_buffers()) if buffers == "average" else {}
-        self._fixed = {name: buffer for name, buffer in own.items() if name not in rest}
-
-    def named(self, *flat: Tensor) -> dict[str, Tensor]:
-        """Views of a flat vector (d,), by the names of the module; it may come as the trained part and the rest."""
-        first = len(self.parameters)
-        sizes = [self.sizes] if len(flat) == 1 else [self.sizes[:first], self.sizes[first:]]
-        parts = [part for piece, of in zip(flat, sizes, strict=True) for part in torch.split(piece, of)]
-        return {n: part.view(shape) for n, part, shape in zip(self.names, parts, self.shapes, strict=True)}
-
-    def with_fixed(self, parts: dict[str, Tensor]) -> dict[str, Tensor]:
-        """With copies of the buffers that are not averaged, so that a pass that counts does not change the module."""
-        return {**parts, **{name: buffer.clone() for name, buffer in self._fixed.items()}} if self._fixed else parts
-
-
 def loss_of(
     module: nn.Module,
-    parameters: dict[str, Tensor],
+    parameters: dict[str, Tensor] | None,
     inputs: Tensor,
     targets: Tensor,
     masks: tuple[Tensor, ...] = (),
@@ -275,14 +241,34 @@ def loss_of(
 ) -> Tensor:
     """Mean cross-entropy of one model on one batch, the logits in bfloat16 if that is asked for.
 
+    The model are these parameters (and buffers) by name, shared ones by each (`Layout.everywhere`); None for those
+    that the module has.
     Raises InputError for logits without a gradient: `torch.func` would take it for 0, autograd would refuse.
     """
     more = {"masks": masks} if masks else {}
     with torch.autocast(inputs.device.type, torch.bfloat16) if bf16 else nullcontext():
-        logits = torch.func.functional_call(module, parameters, (inputs,), more)
+        if parameters is None:
+            logits = module(inputs, **more)
+        else:
+            logits = torch.func.functional_call(module, parameters, (inputs,), more, tie_weights=False)
     if not logits.requires_grad:
         raise _detached(module)
     return cross_entropy(logits.float() if bf16 else logits, targets)
+
+
+def backward(loss: Tensor, parameters: Sequence[nn.Parameter]) -> list[Tensor | None]:
+    """Gradients of a loss, None by parameters that it does not depend on; their `grad` is then what it was.
+
+    By `backward`, as in the usual loop: reentrant checkpoints would be passed by in silence by `torch.autograd.grad`.
+    """
+    before = [parameter.grad for parameter in parameters]
+    for parameter in parameters:
+        parameter.grad = None
+    loss.backward()  # type: ignore[no-untyped-call]
+    slopes = [parameter.grad for parameter in parameters]
+    for parameter, own in zip(parameters, before, strict=True):
+        parameter.grad = own
+    return slopes
 
 
 def _detached(module: nn.Module) -> InputError:

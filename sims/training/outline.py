@@ -68,7 +68,9 @@ def outline(
     import torch
 
     from sims.training import engines
+    from sims.training.accepted import require_shapes
     from sims.training.buffers import require_policy
+    from sims.training.layout import Layout
     from sims.training.task import a_device
 
     dtype, short = getattr(torch, kept_in(precision)), precision if precision in SHORT else None
@@ -79,12 +81,13 @@ def outline(
     sizes = np.array([len(client) for client in shared.partition.clients])
     loss_scales(client_weights, sizes)
     module = _without_memory(model, shared, seed or 0)
+    require_shapes(module)
     require_policy(buffers, module)
     made = engines.make(engine, module, there, bf16=short == "bf16", buffers=buffers)
     used, source = _bytes(shared, dtype.itemsize)
     return Outline(
         n_clients=len(shared.partition.clients),
-        dimension=sum(engines.Layout(module, buffers).sizes),
+        dimension=sum(Layout(module, buffers).sizes),
         itemsize=dtype.itemsize,
         data_bytes=used,
         source_bytes=source,

@@ -52,8 +52,9 @@ class Sampler:
         if any(np.asarray(part).dtype.kind not in "iu" for part in parts):
             raise InputError("parts", [np.asarray(part).dtype.name for part in parts][:3], "whole numbers")
         self.order = np.concatenate(parts).astype(np.int64)
-        if self.order.min() < 0 or self.order.max() >= n_samples:
-            raise InputError("parts", int(self.order.max()), f"indices of the {n_samples} samples")
+        wrong = self.order[(self.order < 0) | (self.order >= n_samples)]
+        if wrong.size:
+            raise InputError("parts", int(wrong[0]), f"indices of the {n_samples} samples, counted from 0")
         self.first = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
         self.n_samples, self.batch, self.replacement = n_samples, batch, replacement
         self.scales = loss_scales(client_weights, self.sizes)

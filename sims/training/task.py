@@ -23,8 +23,9 @@ from sims.algorithms.protocol import Cohort, Work
 from sims.problems.base import Constants, Draws
 from sims.refusals import is_out_of_memory, reason_of
 from sims.training import augment, engines, precision, tables
-from sims.training.accepted import require_trainable
+from sims.training.accepted import require_own_gradients, require_trainable
 from sims.training.buffers import averaged, stepping
+from sims.training.layout import Layout
 from sims.training.models.layers import masks_from
 from sims.training.partition import Partition
 from sims.training.samples import Sampler
@@ -79,7 +80,7 @@ class Task:
 
     module         any module that gives logits (B, classes) for inputs (B, ...)
     inputs         (n, ...) all samples, of the module's dtype or integer tokens
-    targets        (n,) classes
+    targets        (n,) classes, whole numbers of any type
     parts          for each client the indices of its samples; every client has some
     test           inputs and classes of test samples, if there are any
     partition      how the parts came about, if that is known: for rates of participation that depend on labels
@@ -130,12 +131,12 @@ class Task:
         tables.require_place(memory)
         self.device, self.memory = a_device(device), memory
         self.module = module.to(self.device)
-        self.inputs, self.targets = inputs.to(self.device), targets.to(self.device)
-        self.test = None if test is None else (test[0].to(self.device), test[1].to(self.device))
-        require_trainable(self.module, self.inputs, self.targets, buffers)
+        self.inputs, self.targets = inputs.detach().to(self.device), targets.to(self.device, torch.int64)
+        self.test = None if test is None else (test[0].to(self.device), test[1].to(self.device, torch.int64))
+        require_trainable(self.module, self.inputs, self.targets, buffers, self.test)
         self.partition = partition
         self._evaluated: tuple[Tensor, Evaluation] | None = None
-        self.buffers, self.layout = buffers, engines.Layout(module, buffers)
+        self.buffers, self.layout = buffers, Layout(module, buffers)
         self.n_clients, self.dimension = len(parts), sum(self.layout.sizes)
         self.sampler = Sampler(parts, len(inputs), count("batch", batch), replacement, client_weights)
         self.client_weights = client_weights
@@ -202,17 +203,28 @@ class Task:
         return torch.from_numpy(np.concatenate(parts, axis=-1)).to(self.device)
 
     def _require_steps(self) -> None:
-        """Raise InputError unless the engine can take a step of the module, on a batch as it will be."""
+        """Raise InputError unless the engine can take a right step of the module, on a batch as it will be."""
         clients = np.zeros((1, 1), dtype=np.int64)
         draws = self._draw(np.random.default_rng(0), clients, 1, self.sampler.batch)
         try:
             self.descend(self.start[None, None], torch.from_numpy(clients), draws, 0.0)
+            batch = self._batch(draws[0, 0])
+            with precision.products(self.device):
+                require_own_gradients(self.module, self._full, self.layout, self._elsewhere(), batch)
         except InputError:
             raise
         except Exception as error:  # whatever a module, or torch, raises
             within = "memory holds" if is_out_of_memory(error) else f"the engine {self.engine.name!r} can train"
             allowed = f"one that {within} with batches of {self.sampler.batch} ({reason_of(error)})"
             raise InputError("module", type(self.module).__name__, allowed) from None
+
+    def _elsewhere(self) -> Tensor:
+        """A model (d,) as large as the start, which a module may hold beside its parameters, and unlike it."""
+        generator, model = torch.Generator().manual_seed(0), self.start.clone()
+        trained = model[: self.layout.trained]
+        noise = torch.randn(len(trained), generator=generator).to(trained)
+        trained.mul_(noise.sign()).add_(0.01 * noise)  # what is 0 has no sign
+        return model
 
     def stochastic_gradient(self, y: Tensor, clients: Tensor, draw: Tensor | None) -> Tensor:
         """Gradients (..., S, d) on the batches of a draw (..., S, width); without a draw the exact ones."""
@@ -325,11 +337,10 @@ class Task:
     def losses(self, model: Tensor, data: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         """Cross-entropy and whether the class is right, for every sample of the data, by default the clients': (n,)."""
         inputs, targets = data or (self.inputs, self.targets)
-        parts = self.layout.named(model)
         losses, right = [], []
-        with torch.no_grad(), precision.products(self.device):
+        with torch.no_grad(), precision.products(self.device), self.layout.held(self.module, model):
             for some, classes in zip(torch.split(inputs, 2 * AT_ONCE), torch.split(targets, 2 * AT_ONCE), strict=True):
-                logits = torch.func.functional_call(self.module, parts, (some,))
+                logits = self.module(some)
                 losses.append(torch.nn.functional.cross_entropy(logits, classes, reduction="none"))
                 right.append(logits.argmax(dim=-1) == classes)
         return torch.cat(losses), torch.cat(right)

@@ -127,8 +127,8 @@ def kaiming(chain: Chain) -> Chain:
 def layers_of(module: nn.Module) -> tuple[int, ...] | None:
     """The widths of a chain [Flatten,] Linear, ReLU, Linear, ..., Linear; None if `module` is anything else.
 
-    Such a chain is fully described by its widths: its parameters come layer by layer, weight (out, in) before bias
-    (out,), and all are trained. An engine may then run it with matrix products of its own.
+    Such a chain is fully described by its widths: each layer has a weight (out, in) and a bias (out,), in any order,
+    and all are trained. An engine may then run it with matrix products of its own.
     """
     if any(map(_does_more, module.modules())):
         return None
@@ -139,18 +139,29 @@ def layers_of(module: nn.Module) -> tuple[int, ...] | None:
     plain = all(type(layer) is nn.Linear for layer in linear) and all(type(layer) is nn.ReLU for layer in between)
     if not (plain and len(linear) == len(between) + 1 == len(set(map(id, linear)))):
         return None
-    if any(layer.bias is None for layer in linear) or not all(p.requires_grad for p in module.parameters()):
+    own = [dict(layer.named_parameters()) for layer in linear]
+    if any(parts.keys() != {"weight", "bias"} for parts in own):
         return None
-    widths = (linear[0].in_features, *(layer.out_features for layer in linear))
-    fits = all(a.out_features == b.in_features for a, b in pairwise(linear))
-    return widths if fits and len(list(module.parameters())) == 2 * len(linear) else None
+    # of the parameters as they are: numbers that a layer was made with stay what they were when others are put in
+    shapes, parameters = [parts["weight"].shape for parts in own], list(module.parameters())
+    matrices = all(len(shape) == 2 for shape in shapes) and len(parameters) == 2 * len(linear)
+    if not matrices or any(parts["bias"].shape != parts["weight"].shape[:1] for parts in own):
+        return None
+    fits = all(a[0] == b[1] for a, b in pairwise(shapes))
+    trained = all(type(parameter) is nn.Parameter and parameter.requires_grad for parameter in parameters)
+    return (shapes[0][1], *(out for out, _ in shapes)) if fits and trained else None
+
+
+def linear_layers(module: nn.Module) -> list[str]:
+    """The names of the linear layers of such a chain, in order; "" for the module itself."""
+    return [name for name, part in module.named_modules() if type(part) is nn.Linear]
 
 
 def _does_more(part: nn.Module) -> bool:
-    """Whether a pass through it, or back, is not that of its class: hooks of any kind, a forward of its own."""
+    """Whether a pass through it, or back, is not that of its class: hooks of any kind, a method of its own."""
     kinds = ("forward_hooks", "forward_pre_hooks", "backward_hooks", "backward_pre_hooks")
     hooks = [getattr(part, f"_{kind}") or getattr(nn.modules.module, f"_global_{kind}") for kind in kinds]
-    return any(hooks) or "forward" in vars(part)
+    return any(hooks) or any(callable(getattr(type(part), name, None)) for name in vars(part))
 
 
 class Lstm(nn.Module):
