@@ -63,7 +63,7 @@ COLUMNS: dict[str, tuple[Callable[[pl.DataFrame], float], int]] = {  # what, dec
     "spread over clients, %": (last("client_accuracy_std", 100), 1),
     "weight error": (last("weight_error"), 3),
     "swing, %": (swing, 1),
-    "largest staleness": (last("largest_staleness"), 0),
+    "mean of largest staleness": (last("largest_staleness"), 0),
     "samples, 1e6": (total("gradient_samples", 1e-6), 2),
     "vectors, 1e3": (total("vectors_sent", 1e-3), 1),
     "rounds to 75 %": (first("round"), 1),

@@ -14,6 +14,8 @@ from fltheory.errors import InputError
 from sims.data.arrays import Array, pack
 from sims.data.words import rows, vocabulary, words
 
+PLAIN_CHANNELS = 4  # red, green, blue and opacity
+
 
 def joined(name: str, part: Mapping[str, list[Any]]) -> dict[str, Any]:
     """One array (or list of texts) of inputs, of labels and of groups of a part."""
@@ -117,6 +119,8 @@ def _images(values: Array, shape: Sequence[int] | None, transposed: bool) -> Arr
         return values.astype(np.float32)
     if values.ndim not in (3, 4):
         raise InputError("inputs", values.shape, "of shape (n, height, width[, channels]) or (n, features)")
+    if shape is None and values.ndim == 4 and values.shape[1] <= PLAIN_CHANNELS < values.shape[3]:
+        raise InputError("inputs", values.shape, "of shape (n, height, width, channels): channels come last")
     values = values if values.ndim == 4 else values[..., None]
     low, high = values.min(), values.max()
     if values.dtype.kind == "f" and low >= 0 and high <= 1:

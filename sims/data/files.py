@@ -145,6 +145,8 @@ def _read_leaf(content: Any, part: dict[str, list[Any]]) -> None:
     found: dict[str, list[Any]] = {"inputs": [], "labels": [], "groups": []}
     users = content["users"]
     sizes = content.get("num_samples")
+    if "num_samples" in content and not isinstance(sizes, list):
+        raise ValueError("num_samples is no list of numbers")
     if sizes is not None and len(sizes) != len(users):
         raise ValueError(f"num_samples of {len(sizes)} users, and {len(users)} users")
     if (repeated := _repeated(users)) is not None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from fltheory.errors import InputError, count
+from fltheory.errors import InputError, count, one_of
 from fltheory.streams import stream
 from sims.refusals import loading
 from sims.training.partition import Partition, split
@@ -141,6 +141,10 @@ def divided(
     there = {"train": np.arange(len(labelled.train_labels)), "test": np.arange(len(labelled.test_labels))}
     if named != "natural":
         parameters = {"seed": seed, **parameters}
+    elif unknown := sorted(parameters.keys() - {"n_groups", "least"}):
+        raise InputError("parameters of natural", unknown[0], one_of(unknown[0], ["n_groups", "least"]))
+    elif "least" in parameters and "n_groups" not in parameters:
+        raise InputError("least", parameters["least"], "left out, or given beside n_groups: the groups that are drawn")
     elif "n_groups" in parameters:
         drawn = {key: parameters.pop(key) for key in ("n_groups", "least") if key in parameters}
         there = _of_groups(labelled, labelled.only_groups(seed=seed, **drawn).group_names)

@@ -43,7 +43,8 @@ def split(scheme: str, labels: npt.ArrayLike, *, groups: npt.ArrayLike | None = 
     known = inspect.signature(SCHEMES[scheme]).parameters
     needed = [name for name, one in known.items() if one.default is inspect.Parameter.empty and name != "labels"]
     for unknown in sorted(set(parameters) - set(known)):
-        allowed = one_of(unknown, [name for name in known if name not in ("labels", "groups")])
+        names = [name for name in known if name not in ("labels", "groups")]
+        allowed = one_of(unknown, names) if names else "left out: it has none"
         raise InputError(f"parameters of {scheme}", unknown, allowed)
     if missing := sorted(set(needed) - set(parameters)):
         given = ", ".join(sorted(set(parameters) - {"groups"})) or "none"

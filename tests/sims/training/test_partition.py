@@ -247,6 +247,7 @@ def test_rates_follow_labels():
         ("one-label", [0, 1, 1], {"n_clients": 3, "seed": 0}, "no class has more clients than samples"),
         ("two-classes", [0, 0], {"n_clients": 1, "seed": 0}, "n_clients must be such that 1 classes"),
         ("natural", [0, 1], {}, "partition must be another one: these data have no natural groups; got 'natural'"),
+        ("natural", [0, 1], {"groups": [0, 1], "least": 9}, "natural must be left out: it has none; got 'least'"),
         ("natural", [0, 1], {"groups": [0]}, "groups must be 2 whole numbers, one a sample"),
     ],
 )

@@ -64,6 +64,10 @@ def test_some_samples_only(made):
 def test_bad_parts_are_one_sentence():
     with pytest.raises(InputError, match="n_groups must be at most 2"):
         task({"name": "natural", "n_groups": 3, "least": 5})
+    with pytest.raises(InputError, match=r"least must be left out, or given beside n_groups: .*; got 9"):
+        task({"name": "natural", "least": 9})
+    with pytest.raises(InputError, match=r"parameters of natural must be one of least, n_groups .*; got 'n_group'"):
+        task({"name": "natural", "n_group": 2})
     with pytest.raises(InputError, match="train_samples must be at most 11"):
         task({"name": "natural", "n_groups": 2, "least": 5}, train_samples=12)
     with pytest.raises(InputError, match="precision must be one of bf16, float32, float64, tf32"):
