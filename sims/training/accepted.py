@@ -45,7 +45,9 @@ def require_trainable(
     _require_parameters(module)
     _require_layers(module)
     some, before = inputs[:PROBE], {own: part.detach().clone() for own, part in module.named_parameters()}
-    _require_samples(some)
+    if not len(some):
+        raise InputError("inputs", tuple(inputs.shape), "some samples")
+    _require_finite("inputs", some)
     outputs = [_outputs(module, some, seed) for seed in SEEDS]
     shape, largest = tuple(outputs[0].shape), int(targets.max())
     if len(shape) != 2 or shape[0] != len(some) or shape[1] <= largest:
@@ -144,15 +146,14 @@ def _require_layers(module: nn.Module) -> None:
         raise InputError("module", name, PURE)
 
 
-def _require_samples(some: Tensor) -> None:
-    if not len(some):
-        raise InputError("inputs", tuple(some.shape), "some samples")
+def _require_finite(what: str, some: Tensor) -> None:
     if not bool(torch.isfinite(some).all()):
-        raise InputError("inputs", some[~torch.isfinite(some)][0].item(), "finite numbers")
+        raise InputError(what, some[~torch.isfinite(some)][0].item(), "finite numbers")
 
 
 def _require_test(module: nn.Module, inputs: Tensor, targets: Tensor, classes: int) -> None:
     """The module takes the test inputs, and has logits of their classes."""
+    _require_finite("test inputs", inputs[:PROBE])
     _outputs(module, inputs[:PROBE], SEEDS[0], "test inputs")
     if (largest := int(targets.max())) >= classes:
         raise InputError("test", largest, f"classes below {classes}, of which the module has logits")

@@ -257,6 +257,7 @@ def test_a_lazy_module_is_refused(monkeypatch):
     [
         ((INPUTS[:2], torch.tensor([0, 3])), "test must be classes below 3, of which the module has logits; got 3"),
         ((INPUTS[:2, :4], TARGETS[:2]), r"module must be one for test inputs \(2, 4\) of float64"),
+        ((INPUTS[:2] * torch.nan, TARGETS[:2]), "test inputs must be finite numbers; got nan"),
         ((INPUTS[:2].float(), TARGETS[:2]), r"module must be one for test inputs \(2, 6\) of float32"),
     ],
 )
