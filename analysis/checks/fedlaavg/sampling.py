@@ -25,7 +25,7 @@ from analysis.evidence import Evidence, Tally, conditional
 from analysis.trials import Point, Sides, Trial, conditions_at, exact_value, judge, right_side
 from fltheory.ledger import Claim
 from fltheory.papers.fedlaavg import by_rounds, iterations
-from fltheory.papers.fedlaavg.letters import B, C, G, sigma
+from fltheory.papers.fedlaavg.letters import B, C, G, L, sigma
 
 checks = CheckBook()
 
@@ -37,7 +37,7 @@ HYPOTHESIS = "the availability sets do not depend on the sampled data"
 def _second_moments(local_steps: int) -> Iterator[tuple[Any, Any, Any, Any]]:
     """(E|g|^2, G^2, E|g - grad f_i|^2, sigma^2) of every stochastic gradient of short runs, over all noise paths."""
     clients = Clients((F(-20), F(1, 2), F(20)), (F(1), F(2), F(1)), (1, 1, 1))
-    for noise, chosen in product((F(1, 2), F(1)), ([[0, 1], [2]], [[0], [1]], [[2], [0, 2]])):
+    for noise, chosen in product((F(1, 2), F(1), F(2)), ([[0, 1], [2]], [[0], [1]], [[2], [0, 2]])):
         paths = list(traces(clients, F(0), F(1, 5), noise, chosen, local_steps))
         for t in range(len(chosen) * local_steps):
             for i in chosen[t // local_steps]:
@@ -71,6 +71,7 @@ MOMENT_MUTANTS = [
     put("bound", G, 1),
     times("variance", "1/2"),
     put("variance", sigma, sigma / 2),
+    put("variance", sigma, 1),
 ]
 
 
@@ -272,7 +273,7 @@ LATE = {"window": 5, "policy": AWAY_WHILE_GOOD, "start": 0.0}
 
 @checks(
     iterations.cor1,
-    mutants=[times("bound", "1/100"), put("bound", B, 0), times("step", 100), without("range")],
+    mutants=[times("bound", "1/100"), put("bound", B, 0), times("step", 100), put("step", L, 1), without("range")],
 )
 @reading(INDEPENDENT_NOISE)
 def corollary_1(claim: Claim, depth: Depth) -> Evidence:
@@ -284,7 +285,14 @@ def corollary_1(claim: Claim, depth: Depth) -> Evidence:
 
 @checks(
     by_rounds.thm4_rate,
-    mutants=[times("bound", "1/100"), put("bound", B, 0), put("step", C, 1), without("range"), times("(52)", "7/10")],
+    mutants=[
+        times("bound", "1/100"),
+        put("bound", B, 0),
+        put("step", C, 1),
+        put("step", L, 1),
+        without("range"),
+        times("(52)", "7/10"),
+    ],
 )
 @reading(INDEPENDENT_NOISE)
 def rate_of_theorem_4(claim: Claim, depth: Depth) -> Evidence:
@@ -311,6 +319,7 @@ def _substitution(claim: Claim, explicit: Any, clock: str, more: dict[str, tuple
         {"gradient_bound": 1.0},
         {"initial_gap": 1.0, "noise_std": 1.0},
         {"initial_gap": 1.0, "smoothness": 8.0},
+        {"initial_gap": 1.0, "smoothness": 1 / 8},
     )
     nothing = {"initial_gap": 0.0, "noise_std": 0.0, "gradient_bound": 0.0, "smoothness": 1.0}
     # of 4 000 000 clients, all of whom are asked, the step passes 1/(4L) in runs that are not short

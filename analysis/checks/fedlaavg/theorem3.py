@@ -290,11 +290,21 @@ def _four() -> dict[str, int]:
 
 
 @checks(
-    paper.eq35, mutants=[mutate("kept", "at least", lambda c: sympy.Ge(c.lhs, c.rhs)), put("kept", Rational(1, 2), 0)]
-)
+    paper.eq35,
+    mutants=[
+        mutate("kept", "at least", lambda c: sympy.Ge(c.lhs, c.rhs)), put("kept", Rational(1, 2), 0),
+        mutate("kept", "reversed", lambda c: c.func(c.rhs, c.lhs)),
+    ],
+)  # fmt: skip
 def strict_in_35(claim: Claim, depth: Depth) -> Evidence:
-    """1 - 2 gamma L at the largest step that is allowed."""
+    """1 - 2 gamma L at the largest step that is allowed, and below it."""
     kept = claim.formulas["kept"]
+    half = {gamma: 1 / (8 * L)}
+    if not kept.subs(half):
+        return Evidence(
+            "refuted", "algebra", "False at half the largest step.",
+            witness={**_at_a_step(claim, Rational(1, 8)), str(kept.lhs): kept.lhs.subs(half)},
+        )  # fmt: skip
     if bool(kept.subs(gamma, 1 / (4 * L))):
         return Evidence("proved", "algebra", "Decreasing in gamma, and true at the largest step.", cases=1)
     return Evidence(
