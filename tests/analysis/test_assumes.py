@@ -34,8 +34,6 @@ WITHOUT = {
     "fedamd.eq158": "algebra of the proof: any numbers",
     "fedamd.eq170": "algebra of the proof: any numbers",
     "fedau.law.stationary_variance": "an exact law: the standard deviation of its noise",
-    "fedlaavg.lem1.proof": "counting, with any window",
-    "fedlaavg.sec3.2.period": "counting, with any window",
 }
 # What statements take from an assumption whose constant does not stand in them.
 SAYS_MORE = {
@@ -73,7 +71,7 @@ INHERITS = (
     "amplified.ass2.independent", "amplified.linspeed", "amplified.linspeed.attained", "amplified.remark_scaling",
     "amplified.tab1", "amplified.waitall", "fast.cor3", "fast.eq39", "fast.lem1", "fast.rem2", "fast.thm1.a",
     "fast.thm1.c", "fast.thm1.d", "fast.thm2.feasibility", "fedamd.ERR-15", "fedamd.cor45", "fedlaavg.eq34",
-    "fedlaavg.eq35", "fedlaavg.eq53", "fedlaavg.eq55", "fedlaavg.exp.E", "fedlaavg.sec3.2.period.repaired",
+    "fedlaavg.eq35", "fedlaavg.eq53", "fedlaavg.eq55", "fedlaavg.exp.E",
     "fedlaavg.thm3.vacuous",
 )  # fmt: skip
 STATED = [claim for claim in ledger.values() if claim.assumes and claim.id not in WITHOUT]

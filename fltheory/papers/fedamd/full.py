@@ -133,7 +133,7 @@ eq78 = paper.claim(
     ),
     uses=("fedamd.eq71", "fedamd.eq75"),
     gap="The last noise term has one eta_l too many: 48 eta_s^2 eta_l K L tau^2 has the unit of the others, and then "
-    "(79) needs 4 + 3.27 tau <= 8.",
+    "(79) needs 4 + 3.27 <= 8. But (75) and (76), summed over a cycle, give tau^3; with it, 4 + 3.27 tau <= 8.",
 )  # fmt: skip
 
 thm44_repaired = paper.claim(

@@ -222,8 +222,8 @@ lemB71 = paper.claim(
     ),
     formulas={"cutoff": corollary4_cutoff, "published order": log(T) ** 2 / (log_c * T)},
     uses=("fedau.thm3",),
-    gap="The terms that the order absorbs do not shrink with R, so its constant is uniform only while min p_n stays "
-    "away from 1; the error itself is tiny there.",
+    gap="For min p_n = 1 the formula gives K = 0. Near it the terms that the order absorbs do not shrink with R, so "
+    "the constant of the proof is uniform only while min p_n stays away from 1; the error itself is tiny there.",
     mentions=(p,),
 )  # fmt: skip
 

@@ -79,9 +79,11 @@ lem1_proof = paper.claim(
     "lem1.proof", "Distinctness argument and (13) behind Lemma 1",
     kind="lemma", where="Appendix B.1, (13)",
     words="A client that is available ceil(N/K) times without being selected needs `clients` clients in all, more "
-    "than N; "
-    "so from any iteration t on it takes part again within `wait` iterations.",
+    "than N; so from any iteration t on it takes part again within `wait` iterations.",
+    assumes=(ass4,),
     formulas={"clients": ceiling(N / K) * K + 1, "wait": LARGEST_AGE + 1},
+    uses=("fedlaavg.ass4", "fedlaavg.alg1"),
+    gap="As for Lemma 1, all available clients must be taken when they are fewer than K.",
 )  # fmt: skip
 
 # ---- moments of gradients --------------------------------------------------------------------------------

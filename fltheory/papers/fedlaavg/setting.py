@@ -163,8 +163,9 @@ sec32_period = paper.claim(
     "sec3.2.period", "Each client selected in any period of I iterations",
     kind="remark", where="section 3.2",
     words="Every client is selected at least once in any so many successive iterations.",
+    assumes=(ass4,),
     formulas={"period": LARGEST_AGE},
-    uses=("fedlaavg.alg1",),
+    uses=("fedlaavg.ass4", "fedlaavg.alg1"),
     repaired_by="fedlaavg.sec3.2.period.repaired",
     gap="Lemma 1, to which the sentence refers, gives a period one iteration longer.",
 )  # fmt: skip
@@ -174,6 +175,7 @@ sec32_period_repaired = paper.claim(
     kind="remark", where="ours", origin="ours",
     words="Every client is selected at least once in any so many successive iterations, if all available clients are "
     "taken when they are fewer than K.",
+    assumes=(ass4,),
     formulas={"period": LARGEST_AGE + 1},
     uses=("fedlaavg.lem1",),
 )  # fmt: skip
