@@ -22,6 +22,7 @@ from fltheory.papers.fedlaavg.setting import is_available
 from fltheory.symbols import QUANTITIES
 
 EXPONENTS = (sympy.Integer(2), sympy.Rational(1, 2))
+WHOLE = (sympy.Integer(2), sympy.Integer(0))  # of formulas, which are compared at rational points
 LARGE = 8  # a bound need not be tight: one that is smaller by less than this factor may still be true
 SMALL = 1.5  # a proof notices less, such as p^2 for p in 1 - p^A
 DRAWS = 4000
@@ -38,8 +39,20 @@ def exponents(claim: Claim, factor: float = LARGE) -> Iterator[Mutant]:
                 if _much_smaller(claim, bound.subs(symbol, symbol**power), factor):
                     yield _power("bound", symbol, power)
     for name, formula in claim.formulas.items():
-        if isinstance(formula, sympy.Expr):
-            yield from (_power(name, symbol, EXPONENTS[0]) for symbol in _symbols(formula))
+        for symbol in _symbols(formula) if isinstance(formula, sympy.Expr) else ():
+            for power in WHOLE:
+                falsified = formula.subs(symbol, symbol**power)
+                if falsified != 0 and not falsified.has(sympy.zoo, sympy.nan):  # else nothing is left of it
+                    yield _power(name, symbol, power)
+
+
+def reversals(claim: Claim) -> Iterator[Mutant]:
+    """Each relation among the formulas the other way round, and 1 where a formula is 0."""
+    for name, formula in claim.formulas.items():
+        if isinstance(formula, Relational):
+            yield mutate(name, "reversed", lambda r: r.func(r.rhs, r.lhs))
+        elif formula == 0:
+            yield mutate(name, "plus 1", lambda zero: zero + 1)
 
 
 def flips(claim: Claim) -> Iterator[Mutant]:

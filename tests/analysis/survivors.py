@@ -1,11 +1,11 @@
 """Which plain falsifications of a claim no check of it notices: `python -m tests.analysis.survivors [PAPER or ID ...]`.
 
 Each condition dropped or loosened, each summand of a bound dropped and, where the bound is proved, halved; each formula
-times 13/10 and 7/10, each symbol of a bound or a formula with a wrong exponent, and each summand within a formula, or
-within the bound of a claim that is wrong as it stands, with a wrong sign (`tests.analysis.inner`). Noticed if one check
-of the claim changes its verdict at quick depth. Of a claim for which no evidence speaks only the formulas and the signs
-are tried, and any change of the evidence counts: that the statement is wrong stays true. `HARMLESS` names those that
-leave the statement true, with the reason.
+times 13/10 and 7/10 (a relation reversed, 1 for 0), each symbol of a bound or a formula with a wrong exponent, or left
+out of a formula, and each summand within a formula, or within the bound of a claim that is wrong as it stands, with a
+wrong sign (`tests.analysis.inner`). Noticed if one check of the claim changes its verdict at quick depth. Of a claim
+for which no evidence speaks only the formulas and the signs are tried, and any change of the evidence counts: that the
+statement is wrong stays true. `HARMLESS` names those that leave the statement true, with the reason.
 """
 
 from __future__ import annotations
@@ -79,17 +79,18 @@ HARMLESS: dict[tuple[str, str], str] = {
            "2*gradient_bound**2*local_lr**2*smoothness**2*staleness**2/(-2*local_lr*smoothness + 1)",
        )},
     ("fedamd.thm44.order", "constant for a given tau: anchor_period -> anchor_period^2"): MORE,
-    ("fedamd.cor45", "third local step: smoothness -> smoothness^2"): CONSTANT,
+    **{("fedamd.cor45", f"third local step: smoothness -> smoothness^{power}"): CONSTANT for power in (0, 2)},
     ("fedamd.cor47", "largest number of samples: anchor_period -> anchor_period^2"): MORE,
-    ("fedamd.law.cycle", "move of a cycle: local_steps -> local_steps^2"): AT_ONE,
-    ("fedamd.ERR-8", "anchor samples of a round: anchor_batch -> anchor_batch^2"): FACTOR,
-    ("fedamd.ERR-8", "anchor samples of a round: cohort_size -> cohort_size^2"): FACTOR,
-    ("fedamd.ERR-21", "row: K -> K^2"): AT_ONE,
-    ("fedamd.ERR-21", "row: M -> M^2"): AT_ONE,
+    **{("fedamd.law.cycle", f"move of a cycle: local_steps -> local_steps^{power}"): AT_ONE for power in (0, 2)},
+    **{("fedamd.ERR-8", f"anchor samples of a round: {letter} -> {letter}^{power}"): FACTOR
+       for letter in ("anchor_batch", "cohort_size") for power in (0, 2)},
+    **{("fedamd.ERR-21", f"row: {letter} -> {letter}^{power}"): AT_ONE for letter in "KM" for power in (0, 2)},
     ("amplified.eq15.improved", "bound: weight_variance -> weight_variance^1/2"): BELOW_1,
     ("amplified.prop47.hp_one_interval", "level: n_clients -> n_clients^2"): WEAKER,
     ("amplified.prop47.average", "level: n_clients -> n_clients^2"): WEAKER,
-    ("amplified.prop47.hp_all_intervals", "level: heterogeneity -> heterogeneity^2"): AT_ONE,
+    **{("amplified.prop47.hp_all_intervals", f"level: heterogeneity -> heterogeneity^{power}"): AT_ONE
+       for power in (0, 2)},
+    ("amplified.prop42", "interval divergence: plus 1"): MORE,
     ("amplified.prop47.hp_all_intervals.repaired", "interval: twice the room"): "P <= T is enough",
     **{("fedau.thm3.repaired", f"late: -({term}) in 1 - rate"): MORE for term in ("1", "-rate")},
     **{("fedamd.eq96", f"bound: -({term}) in mean_cache_error + {term}"): "(96) or (113) fails for each meaning still"
@@ -102,6 +103,7 @@ HARMLESS: dict[tuple[str, str], str] = {
     ("fedau.alg2", "largest: cutoff -> cutoff^2"): MORE,
     ("fedau.alg2", "largest: round_index -> round_index^2"): MORE,
     ("fedau.alg2", "fewest: cutoff -> cutoff^2"): "fewer intervals say less",
+    ("fedau.thm3.repaired", "late: round_index -> round_index^0"): MORE,
     ("fedau.thm3.repaired", "bound: cutoff -> cutoff^1/2"): MORE,
     ("fedau.eqB68c", "bound: cutoff -> cutoff^1/2"): LOOSE,
     ("fedau.thm3.improved", "bound: cutoff -> cutoff^1/2"): LOOSE,
@@ -111,15 +113,18 @@ HARMLESS: dict[tuple[str, str], str] = {
     ("fedlaavg.thm1.X", "step: example_lr -> example_lr^2"): SHORTER,
     ("fedlaavg.thm2.eq9", "step: twice the room"): SHORTER,
     ("fedlaavg.thm2.eq10", "step: twice the room"): SHORTER,
-    ("fedlaavg.thm2.eq6.repaired", "early: d -> d^2"): AT_ONE,
-    ("fedlaavg.thm2.G", "G: first_mean -> first_mean^2"): AT_ONE,
-    ("fedlaavg.exp.E", "window: window -> window^2"): AT_ONE,
+    **{("fedlaavg.thm2.eq6.repaired", f"early: d -> d^{power}"): AT_ONE for power in (0, 2)},
+    **{("fedlaavg.thm2.G", f"G: first_mean -> first_mean^{power}"): AT_ONE for power in (0, 2)},
+    ("fedlaavg.sec3.2.period.repaired", "period: cohort_size -> cohort_size^0"): "a longer period says less",
+    ("fedlaavg.eq34", "order: n_clients -> n_clients^0"): MORE,
+    ("fedlaavg.eq53", "order: n_clients -> n_clients^0"): MORE,
+    **{("fedlaavg.exp.E", f"window: window -> window^{power}"): AT_ONE for power in (0, 2)},
     **{("fedlaavg.thm2.attained", f"bound: times block_staleness^{power}"): "only the exponent of T is claimed"
        for power in ("1/2", "-1/2")},
     ("fedlaavg.sec3.2.period.repaired", "period: n_clients -> n_clients^2"): "a longer period says less",
     ("fedlaavg.sec3.2.period.repaired", "period: window -> window^2"): "a longer period says less",
-    **{("fedlaavg.eq23", f"sum: {letter} -> {letter}^2"): "it cancels: the sum stays <now, g>"
-       for letter in ("m", "old")},
+    **{("fedlaavg.eq23", f"sum: {letter} -> {letter}^{power}"): "it cancels: the sum stays <now, g>"
+       for letter in ("m", "old") for power in (0, 2)},
     **{("fedlaavg.eq33.repaired", f"bound: half of {term}"): ROOM
        for term in (
            "4*local_lr*noise_std**2*smoothness/n_clients",
@@ -129,9 +134,9 @@ HARMLESS: dict[tuple[str, str], str] = {
        )},
     ("fedlaavg.eq34", "order: staleness -> staleness^2"): MORE,
     ("fedlaavg.eq53", "order: staleness -> staleness^2"): MORE,
-    **{("fedlaavg.eq55", f"printed: {letter} -> {letter}^2"): AT_ONE
-       for letter in ("gradient_bound", "n_clients", "noise_std", "selected_share", "smoothness")},
-    **{(f"fedlaavg.{claim}", f"{part}: {letter} -> {letter}^2"): WORDS
+    **{("fedlaavg.eq55", f"printed: {letter} -> {letter}^{power}"): AT_ONE
+       for letter in ("gradient_bound", "n_clients", "noise_std", "selected_share", "smoothness") for power in (0, 2)},
+    **{(f"fedlaavg.{claim}", f"{part}: {letter} -> {letter}^{power}"): WORDS
        for claim, part, letters in (
            ("sec3.2.period", "period", ("cohort_size", "n_clients", "window")),
            ("b3.remark", "norm", ("n_clients",)),
@@ -141,17 +146,22 @@ HARMLESS: dict[tuple[str, str], str] = {
                "window",
            )),
        )
-       for letter in letters},
+       for letter in letters for power in (0, 2)},
     **{("fast.reddi3", f"bound: half of {term}"): ROOM
        for term in (
            "5*local_lr**2*local_steps*(6*heterogeneity**2*local_steps + noise_std**2)",
            "30*drift_gradient**2*local_lr**2*local_steps**2",
        )},
-    ("fast.cor3.repaired", "step: logarithm -> logarithm^2"): "orders are up to logarithms",
-    **{("fast.law.lower_bounds", f"{part}: smoothness -> smoothness^2"): AT_ONE
-       for part in ("coins", "every I rounds")},
-    ("fast.fact.weibull-pdf", "density: scale -> scale^2"): AT_ONE,
-    ("fast.thm1.e", "at most the mean: other_round -> other_round^2"): AT_ONE,
+    **{("fast.cor3.repaired", f"step: logarithm -> logarithm^{power}"): "orders are up to logarithms"
+       for power in (0, 2)},
+    **{(claim, f"{part}: {letter} -> {letter}^{power}"): AT_ONE
+       for claim, part, letter in (
+           ("fast.law.lower_bounds", "coins", "smoothness"),
+           ("fast.law.lower_bounds", "every I rounds", "smoothness"),
+           ("fast.fact.weibull-pdf", "density", "scale"),
+           ("fast.thm1.e", "at most the mean", "other_round"),
+       )
+       for power in (0, 2)},
     **{(f"fedamd.{claim}", "bound: half of 6*noise_std**2*subsampled/(anchor_batch*n_clients*polyak_lojasiewicz)"): ROOM
        for claim in ("thm411", "thm411.improved")},
     **{(claim, f"{part}: times {factor}"): WORDS
@@ -173,6 +183,14 @@ HARMLESS: dict[tuple[str, str], str] = {
        }.items()
        for part in parts for factor in ("13/10", "7/10")},
 }  # fmt: skip
+
+# Without this letter the formula has no value where the check reads it.
+UNREADABLE = {
+    ("amplified.law.cyclic", "weight of round t: local_lr -> local_lr^0"),
+    ("fast.cor3", "step: rounds -> rounds^0"),
+    ("fedamd.cor412.repaired", "local step: smoothness -> smoothness^0"),
+    ("fedau.law.stationary_variance", "noise: local_lr -> local_lr^0"),
+}
 
 
 GOOD = ("proved", "exact", "supported")
@@ -199,7 +217,10 @@ def noticed(claim: Claim, mutant: Mutant) -> bool:
     """Whether one of the claim's checks judges the falsified claim differently."""
     good, falsified = _has_good(claim), mutant.apply(claim)
     for check, before in _as_stated(claim.id):
-        after = check.function(falsified, "quick")
+        try:
+            after = check.function(falsified, "quick")
+        except ArithmeticError:  # a run at a falsified step that leaves the numbers
+            return True
         if after.verdict != before.verdict or (not good and after.to_json() != before.to_json()):
             return True
     return False
@@ -209,7 +230,7 @@ def cases(claims: Sequence[Claim]) -> Iterator[tuple[Claim, Mutant]]:
     """The falsified copies of the claims that have a check."""
     for claim in claims:
         if _as_stated(claim.id):
-            yield from ((claim, mutant) for mutant in _mutants(claim))
+            yield from ((claim, m) for m in _mutants(claim) if (claim.id, m.name) not in UNREADABLE)
 
 
 def _mutants(claim: Claim) -> Iterator[Mutant]:
@@ -221,7 +242,8 @@ def _mutants(claim: Claim) -> Iterator[Mutant]:
     yield from (m for m in inner.flips(claim) if not ((good or units_only) and m.name.startswith("bound: ")))
     inside = ("bound: ", *(f"{name}: " for name in claim.conditions), "without condition ")
     proved = good and all(found.verdict == "proved" for _, found in _as_stated(claim.id))
-    for mutant in (*systematic(claim), *inner.exponents(claim, inner.SMALL if proved else inner.LARGE)):
+    powers = inner.exponents(claim, inner.SMALL if proved else inner.LARGE)
+    for mutant in (*systematic(claim), *powers, *inner.reversals(claim)):
         if good or not mutant.name.startswith(inside):
             yield mutant
     if proved:

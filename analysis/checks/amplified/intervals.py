@@ -88,12 +88,13 @@ def union_over_intervals(claim: Claim, depth: Depth) -> Evidence:
 
 @checks(
     amplified.prop47,
-    mutants=[times("level", 10), times("level", Rational(1, 10)), put("level", 2 / c, 2000 / c)],
+    mutants=[times("level", 10), times("level", Rational(1, 10)), put("level", 2 / c, 2000 / c), put("level", d, 1)],
 )
 def one_interval_or_all(claim: Claim, depth: Depth) -> Evidence:
     """The same run: each of its intervals at once, and one of them."""
     one, everyone = Tally(), Tally()
-    for length, failure, a in ((20, F(1, 10), F(1)), (10, F(1, 5), F(1)), (20, F(1, 100), F(1, 3))):
+    rare = F(1, 100)
+    for length, failure, a in ((20, F(1, 10), F(1)), (10, F(1, 5), F(1)), (20, rare, F(1, 3)), (20, rare, F(3))):
         point = _RUN | {"slopes": (a, -a), "interval": length, "failure": failure}
         single, _, met = tail(claim, point, length)
         where = {"N": 2, "slope": a, "P": length, "c": failure, **assumed(claim, met)}

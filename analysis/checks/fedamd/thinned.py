@@ -104,7 +104,7 @@ def with_every_letter_small_and_large(claim: Claim, depth: Depth) -> Evidence:
         return float(1 / (1 + 3 * at["n_clients"] * at["thinning"] / at["cohort_size"]))
 
     def period(at: dict[str, Any], step: float, noise: float) -> Period:
-        chance = value_of(claim.formulas["probability"], at)
+        chance = float(value_of(claim.formulas["probability"], at))
         return [(counted(with_chance(at["n_clients"], at["cohort_size"], chance, step, noise)), 1)]
 
     return held_at_corners(claim, largest, period)

@@ -88,7 +88,8 @@ def every_history_literally(claim: Claim, depth: Depth) -> Evidence:
     all_of_them = np.array(list(h.all_histories(rounds)), dtype=bool).T
     for cutoff in (1, 2, 3, 4, rounds, math.inf):
         computed = fedau_weights(all_of_them, cutoff)
-        forms = {name: sympy.lambdify(sorted(e.free_symbols, key=str), e) for name, e in claim.formulas.items()}
+        letters = {name: sorted(e.free_symbols, key=str) for name, e in fedau.alg2.formulas.items()}
+        forms = {name: sympy.lambdify(letters[name], e) for name, e in claim.formulas.items()}
         for column, history in enumerate(all_of_them.T):
             for time in range(rounds):
                 done, open_length = h.cut(history[:time], cutoff)
