@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -103,7 +102,7 @@ class ExponentialAverage:
         return _Estimated(estimator, (replicates, n_clients))
 
 
-_INTERFACE = ("weights", "update", "state_dict", "load_state_dict")
+_METHODS = ("update", "state_dict", "load_state_dict")
 
 
 @dataclass(frozen=True)
@@ -122,8 +121,9 @@ class FromEstimator:
 
     def start(self, replicates: int, n_clients: int, rates: npt.ArrayLike | None) -> Weights:
         made = self.make(replicates * n_clients)
-        if isinstance(made, type) or not all(map(partial(hasattr, made), _INTERFACE)):
-            raise InputError("what make gives", made, f"an estimator, with {', '.join(_INTERFACE)}")
+        methods = [callable(getattr(made, name, None)) for name in _METHODS]
+        if isinstance(made, type) or not hasattr(made, "weights") or not all(methods):
+            raise InputError("what make gives", made, f"an estimator, with weights, {', '.join(_METHODS)}")
         return _Foreign(made, (replicates, n_clients))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +62,8 @@ def find(scale: str, store: Path, folder: Path | None) -> Shown:
             tables[name] = exhibit.make(given)
             used.update(given.runs)
         except InputError as error:
-            again = f" (to make its run again: fltheory tables {name} --scale {scale} --run)"
+            place = "" if store == Path("results") else f" --store {shlex.quote(str(store))}"
+            again = f" (to make its run again: fltheory tables {name} --scale {scale}{place} --run)"
             bad = damaged({file: runs[file] for file in exhibit.experiments if file in runs})
             broken[name] = f"{name} is not made: {error}{again if bad else ''}"
     figures = chosen("figures", [])

@@ -95,9 +95,12 @@ def _measured(run: Run, label: str, scale: str, metric: tuple[str, float] | None
 
 
 def _end(scale: str, run: Run, records: Mapping[str, int] | None) -> str:
-    """What the numbers are means of, in words."""
+    """What the numbers are means of, in words; short runs have fewer records than the paper's."""
+    rounds, every = run.experiment["rounds"], run.experiment["record"]["every"]
     if records is None:
-        return f"mean over the last {window(scale, run) * run.experiment['rounds']:g} rounds"
+        late = window(scale, run) * rounds
+        return f"mean over the last {late:g} rounds" if late > every else "at the end"
+    there = {column: min(n, max(1, rounds // every)) for column, n in records.items()}
     return ", ".join(
-        f"{column}: mean of the last {n} records" if n > 1 else f"{column}: at the end" for column, n in records.items()
+        f"{column}: mean of the last {n} records" if n > 1 else f"{column}: at the end" for column, n in there.items()
     )

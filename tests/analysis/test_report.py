@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator
@@ -165,7 +166,8 @@ def test_a_damaged_run_leaves_the_report_without_its_tables(tmp_path: Path, monk
     write(tmp_path / "site", "laptop", tmp_path / "store", broken=broken)
     (sentence,) = broken
     assert sentence.startswith("fedamd.tab2 is not made: run must be one whose data can be read")
-    assert sentence.endswith(" (to make its run again: fltheory tables fedamd.tab2 --scale laptop --run)")
+    again = f"fltheory tables fedamd.tab2 --scale laptop --store {shlex.quote(str(tmp_path / 'store'))} --run"
+    assert sentence.endswith(f" (to make its run again: {again})")
     page = unescape((tmp_path / "site" / "e.html").read_text())
     assert sentence in page
     assert 'id="fedamd.tab2"' in page

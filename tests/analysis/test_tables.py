@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +15,7 @@ from analysis.measured import Number
 from analysis.stored_runs import runs_of
 from analysis.tables import amplified, fedau
 from analysis.tables.layout import Cell, Section, Table, printed
+from analysis.tables.runs import _end
 from fltheory.verdicts import recorded
 from sims import store as stored
 from tests.analysis.runs import made_up
@@ -103,6 +105,17 @@ def test_the_paper_averages_over_200_rounds(tmp_path: Path) -> None:
     assert row.split("  ")[-1].strip() == "50.0 ± 0.0"
     assert row.count("50.0 ± 0.0") == 2
     assert "mean over the last 200 rounds" in text
+
+
+def test_short_runs_say_of_how_many_records_their_numbers_are() -> None:
+    def end(scale: str, rounds: int, every: int, records: dict[str, int] | None = None) -> str:
+        return _end(scale, SimpleNamespace(experiment={"rounds": rounds, "record": {"every": every}}), records)
+
+    assert end("laptop", 1000, 25) == "mean over the last 200 rounds"
+    assert end("laptop", 1000, 1000) == end("smoke", 4, 2) == "at the end"
+    five = {"accuracy": 5, "cost": 1}
+    assert end("laptop", 400, 20, five) == "accuracy: mean of the last 5 records, cost: at the end"
+    assert end("smoke", 4, 2, five) == "accuracy: mean of the last 2 records, cost: at the end"
 
 
 def test_a_seed_that_stopped_early_has_diverged(tmp_path: Path) -> None:

@@ -63,7 +63,11 @@ def test_bad_weights_are_told_as_such_and_not_as_a_step_that_is_too_long(bad):
 def test_what_makes_no_estimator_is_told_as_such():
     with pytest.raises(InputError, match=r"^make must be a function of the number of clients; got 3"):
         FromEstimator(3)
-    for made in (None, 5, FedAUWeights):
+
+    class Half(FedAUWeights):
+        update = None
+
+    for made in (None, 5, FedAUWeights, Half(12, cutoff=5)):
         with pytest.raises(InputError, match=r"^what make gives must be an estimator, with weights, .*; got"):
             simulation(FromEstimator(lambda n_clients, made=made: made))
 
