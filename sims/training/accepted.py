@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
@@ -11,7 +9,7 @@ from torch.nn.parameter import is_lazy
 
 from fltheory.errors import InputError
 from sims.refusals import reason_of
-from sims.training.buffers import averaged, changed, require_policy
+from sims.training.buffers import averaged, changed, copied, require_policy
 from sims.training.engines import Batch, Engine, backward, loss_of
 from sims.training.layout import Layout
 
@@ -19,6 +17,7 @@ PROBE = 3  # samples on which a module is tried
 SEEDS = (1, 2)
 CLOSE = 1e-3  # relative difference of outputs that rounding in single precision may make
 APART = 0.1  # of the gradients by a parameter: more than rounding makes, also where it switches a ReLU
+DRAWN = "one that draws no random numbers (dropout of sims.training.models.layers)"
 PURE = "one that leaves its parameters as they are (no embedding with max_norm)"
 
 
@@ -61,9 +60,7 @@ def require_trainable(
         _write(module, before)
         raise InputError("module", f"{name}, which writes to {written}", PURE)
     if not torch.equal(*outputs):
-        allowed = "one that draws no random numbers (dropout of sims.training.models.layers)"
-        if not torch.equal(outputs[-1], _outputs(module, some, SEEDS[-1])):
-            allowed = "one that gives the same again (it counts its calls, or draws numbers that torch does not seed)"
+        allowed = "one that gives the same again (it counts its calls, or draws numbers that torch does not seed)"
         raise InputError("module", name, allowed)
     by_itself = "one that treats each sample by itself (group or layer normalisation)"
     try:
@@ -93,14 +90,18 @@ def require_own_gradients(module: nn.Module, engine: Engine, layout: Layout, mod
     inputs, targets, masks = batch
     own = dict(module.named_parameters())
     before = {name: parameter.detach().clone() for name, parameter in own.items()}
-    _write(module, layout.named(model))
+    elsewhere = layout.named(model)
+    _write(module, elsewhere)
     try:
         loss = loss_of(module, None, inputs[0], targets[0], tuple(mask[0] for mask in masks))
         slopes = backward(loss, list(own.values()))
+        written = [name for name, parameter in own.items() if not _same(parameter, elsewhere[name])]
     except Exception:  # whatever a module makes of numbers that no step leads to, such as a scale below 0
         return
     finally:
         _write(module, before)
+    if written:
+        raise InputError("module", f"{type(module).__name__}, which writes to {written}", PURE)
     found = engine.gradients(model[None], *batch)[0]
     expected = [torch.zeros_like(p) if s is None else s for p, s in zip(own.values(), slopes, strict=True)]
     slight = CLOSE * float(torch.stack([slope.norm() for slope in expected]).norm())
@@ -130,6 +131,8 @@ def _require_parameters(module: nn.Module) -> None:
     if frozen or not own:
         allowed = "one with parameters, all of them trained (requires_grad)"
         raise InputError("module", frozen or type(module).__name__, allowed)
+    if shared := [n for n, p in own.items() if any(not s and d > 1 for s, d in zip(p.stride(), p.shape, strict=True))]:
+        raise InputError("module", shared, "one whose parameters have memory for each of their numbers (none expanded)")
     hooked = [name for name, p in own.items() if p._backward_hooks or p._post_accumulate_grad_hooks]
     if hooked:
         raise InputError("module", hooked, "one without hooks on its parameters (hooks on its layers are kept)")
@@ -138,7 +141,7 @@ def _require_parameters(module: nn.Module) -> None:
 def _require_layers(module: nn.Module) -> None:
     """None of them draws its own dropout masks, has sparse gradients or changes its parameters in a pass."""
     name, embeddings = type(module).__name__, (nn.Embedding, nn.EmbeddingBag)
-    if any(isinstance(part, _DropoutNd) for part in module.modules()):
+    if any(isinstance(part, _DropoutNd) and part.p > 0 for part in module.modules()):
         raise InputError("module", name, "one with dropout of sims.training.models.layers, if any")
     if any(isinstance(part, embeddings) and part.sparse for part in module.modules()):
         raise InputError("module", name, "one with dense gradients (an embedding without sparse=True)")
@@ -167,11 +170,10 @@ def _require_buffers(module: nn.Module, some: Tensor, buffers: str) -> None:
         return
     if lost := changed(module, some, training=True) - averaged(module, buffers).keys():
         raise InputError("module", sorted(lost), "one whose buffers are floats where they change, to be averaged")
-    if not torch.equal(*(_outputs(copy.deepcopy(module).train(), some, seed) for seed in SEEDS)):
-        raise InputError("module", type(module).__name__, "one that draws no random numbers in its training mode")
+    _outputs(copied(module).train(), some, SEEDS[0], drawn="one that draws no random numbers in its training mode")
 
 
-def _outputs(module: nn.Module, inputs: Tensor, seed: int, what: str = "inputs") -> Tensor:
+def _outputs(module: nn.Module, inputs: Tensor, seed: int, what: str = "inputs", drawn: str = DRAWN) -> Tensor:
     """What the module makes of the inputs, with torch's global generators at this seed and then as they were.
 
     It is given a copy: what is written into the data here would stay in those of the caller.
@@ -180,12 +182,15 @@ def _outputs(module: nn.Module, inputs: Tensor, seed: int, what: str = "inputs")
     devices = [inputs.device.index or 0] if inputs.device.type == "cuda" else []
     with torch.no_grad(), torch.random.fork_rng(devices):
         torch.manual_seed(seed)
+        before = torch.get_rng_state()
         try:
             found = module(given)
         except Exception as error:  # whatever a module of other shapes raises
             kind = str(inputs.dtype).removeprefix("torch.")
             allowed = f"one for {what} {tuple(inputs.shape)} of {kind} ({reason_of(error)})"
             raise InputError("module", type(module).__name__, allowed) from None
+        if not torch.equal(before, torch.get_rng_state()):  # of small probability nothing need be seen in the outputs
+            raise InputError("module", type(module).__name__, drawn)
     if given._version or not torch.equal(given, inputs):  # a version counts what torch writes, also the same number
         allowed = "one that leaves its inputs as they are (no inplace=True before the first layer with parameters)"
         raise InputError("module", f"{type(module).__name__}, which writes to its input", allowed)

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 
 from fltheory.errors import InputError, one_of
+from sims.refusals import reason_of
 
 POLICIES = ("refuse", "keep", "average")
 
@@ -53,12 +54,21 @@ def _normalising(module: nn.Module) -> dict[str, _NormBase]:
     return {name: part for name, part in parts if isinstance(part, _NormBase) and part.track_running_stats}
 
 
+def copied(module: nn.Module) -> nn.Module:
+    """A copy on which a pass is tried. Raises InputError for a module that has none."""
+    try:
+        return copy.deepcopy(module)
+    except Exception as error:  # a lock, a result of an earlier pass
+        allowed = f"one that can be copied, to see which buffers a pass changes ({reason_of(error)})"
+        raise InputError("module", type(module).__name__, allowed) from None
+
+
 def changed(module: nn.Module, inputs: Tensor, *, training: bool) -> set[str]:
     """The buffers that a pass changes, counts of batches of normalisation apart; the module itself stays as it is.
 
     Raises InputError if one is replaced instead of written into: engines would not see it.
     """
-    probe = copy.deepcopy(module).train(training)
+    probe = copied(module).train(training)
     held = dict(probe.named_buffers())
     before = {name: buffer.clone() for name, buffer in held.items()}
     with torch.no_grad():

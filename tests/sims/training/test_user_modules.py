@@ -4,6 +4,7 @@ The reference is the module itself with the model written into its parameters, a
 """
 
 import copy
+import threading
 
 import numpy as np
 import pytest
@@ -281,3 +282,59 @@ def test_no_samples_and_parts_of_other_samples_are_refused():
         task(seeded(chain), INPUTS[:0], TARGETS[:0])
     with pytest.raises(InputError, match="parts must be indices of the 24 samples, counted from 0; got -1"):
         task(seeded(chain), parts=[np.array([3, -1, 23])])
+
+
+class Rarely(Two):
+    """Of so small a probability that hardly ever anything is seen of it."""
+
+    def forward(self, x):
+        return self.last(torch.tanh(nn.functional.dropout(self.first(x), 1e-9, training=True)))
+
+
+class Clamped(nn.Linear):
+    """Writes nothing new as long as its numbers are at least 0, as at its start."""
+
+    def forward(self, x):
+        with torch.no_grad():
+            self.weight.clamp_(min=0)
+        return super().forward(x)
+
+
+def clamped():
+    module = Clamped(FEATURES, CLASSES)
+    module.weight = nn.Parameter(torch.rand(CLASSES, FEATURES))
+    return module
+
+
+def expanded():
+    module = chain()
+    module[2].bias = nn.Parameter(torch.zeros(1, dtype=torch.float64).expand(CLASSES))
+    return module
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (Rarely, "draws no random numbers"),
+        (clamped, "leaves its parameters as they are .*Clamped, which writes to"),
+        (expanded, "memory for each of their numbers"),
+    ],
+    ids=["rare draws", "clamped", "expanded"],
+)
+def test_what_shows_at_no_start_is_refused_and_the_module_stays(make, sentence):
+    module = seeded(make)
+    before = copy.deepcopy(module.state_dict())
+    with pytest.raises(InputError, match=sentence):
+        task(module)
+    assert all(torch.equal(before[name], part) for name, part in module.state_dict().items())
+
+
+def test_dropout_that_drops_nothing_is_taken():
+    task(nn.Sequential(*seeded(chain), nn.Dropout(0)))
+
+
+def test_a_module_that_cannot_be_copied_is_told_why():
+    module = nn.Sequential(nn.BatchNorm1d(FEATURES), *seeded(chain)).double()
+    module.lock = threading.Lock()
+    with pytest.raises(InputError, match=r"module must be one that can be copied, .*lock"):
+        task(module, buffers="keep")
