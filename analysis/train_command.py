@@ -59,10 +59,13 @@ def run_training(experiment: Experiment, **options: Any) -> Run:
     """Train an experiment, with a bar; `options` are those of `sims.training.run.train`."""
     log = logging.getLogger("sims.training")
     log.setLevel(logging.INFO)
-    if not log.handlers:
-        log.addHandler(logging.StreamHandler())
-    with _bar(experiment) as progress:
-        return train(experiment, progress=progress, **options)
+    own = logging.NullHandler() if log.handlers else logging.StreamHandler()  # of standard error as it is now
+    log.addHandler(own)
+    try:
+        with _bar(experiment) as progress:
+            return train(experiment, progress=progress, **options)
+    finally:
+        log.removeHandler(own)
 
 
 @contextmanager

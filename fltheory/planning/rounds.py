@@ -72,21 +72,26 @@ def _granted(task: Task, statement: Statement, claims: Sequence[Claim], derived:
         if empty:
             raise Unusable(f"{claims[0].id} wants somebody in every round, and this process may leave rounds empty.")
         presumed += ["somebody takes part in every round"] if empty is None else []
-    presumed += [law for name, law in statement.presumes.items() if name in derived]
+    laws = {} if any(map(_about_who, claims[1:])) else statement.presumes  # where assumptions say it, below
+    presumed += [law for name, law in laws.items() if name in derived]
     notes = [f"Taken for granted: {said}." for said in presumed]
     symbols = {symbol.name for part in claims[0].parts for symbol in part.free_symbols}
     given = [name for name in FACTS if name in symbols and name in task.constants]
     if given:
         notes.append(f"Taken for granted: the given {', '.join(given)}.")
-    for assumption in {one.id: one for claim in claims for one in claim.assumes}.values():
-        if assumption.asks is None or not about_participation(assumption.asks):
-            continue
+    for assumption in {one.id: one for claim in claims for one in _about_who(claim)}.values():
+        assert assumption.asks is not None
         holds = None if task.process is None else assumption.asks(task.process).holds
         if holds is False:
             raise Unusable(f"{assumption.id} does not hold for this process: {assumption.title}.")
         if holds is None:
             notes.append(f"Taken for granted: {assumption.id}, {assumption.title}.")
     return notes
+
+
+def _about_who(claim: Claim) -> list[Claim]:
+    """Its assumptions on who takes part."""
+    return [one for one in claim.assumes if one.asks is not None and about_participation(one.asks)]
 
 
 def sensitivities(task: Task, outcome: Outcome) -> dict[str, float]:

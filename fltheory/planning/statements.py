@@ -152,13 +152,14 @@ def _fedlaavg(values: Values, task: Task, claims: Sequence[Claim]) -> Values:
 _COIN = snapshot_rate * snapshot_clients + (1 - snapshot_rate) * arbitrary_clients
 _SELECTED = selected_share * n_clients
 
+_COINS = "participation is independent over rounds, at the given rates"
 _ALIKE = "weights have equal means and are independent over rounds, with the given weight_variance"
 _FAST = "each snapshot draws snapshot_clients of all n_clients, each as likely as any other, whoever is away"
 _FEDAMD = "each round draws cohort_size of all n_clients, each as likely as any other"
 _FEDLAAVG = "each round has selected_share of the clients, of those that are available"
 
 STATEMENTS: tuple[Statement, ...] = (
-    Statement("fedau", "fedau.thm2", derive=_fedau, rests_on=("fedau.thm3",)),
+    Statement("fedau", "fedau.thm2", derive=_fedau, rests_on=("fedau.thm3",), presumes={"mean_weight_error": _COINS}),
     Statement(
         "amplified",
         "amplified.thm31.average",

@@ -25,7 +25,9 @@ def test_exponents_that_make_a_bound_smaller() -> None:
         "bound: noise_std -> noise_std^1/2",
         "bound: rounds -> rounds^1/2",
         "share: cohort_size -> cohort_size^2",
+        "share: cohort_size -> cohort_size^0",
         "share: n_clients -> n_clients^2",
+        "share: n_clients -> n_clients^0",
     ]
 
 

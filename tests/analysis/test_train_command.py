@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import redirect_stderr
+from io import StringIO
 
 import pytest
 
@@ -59,6 +61,9 @@ def test_train_prints_what_each_algorithm_came_to(file, capsys):
     told = capsys.readouterr().err
     assert "fedavg needs about" in told
     assert "of it for evaluation" in told
+    with redirect_stderr(StringIO()) as elsewhere:  # the standard error of each call, not that of the first
+        train_file(file, scale="smoke", changes={"memory": "disk"}, store="t")
+    assert "on disk for clients' tables" in elsewhere.getvalue()
     train_file(file, scale="smoke", changes={"memory": "disk"}, store="s")
     assert "on disk for clients' tables" in capsys.readouterr().err
     found = json.loads(train_file(file, scale="smoke", changes={}, store="s", as_json=True))

@@ -120,8 +120,14 @@ def test_a_theorem_that_fails_on_the_log_has_no_plan(tmp_path: Path, report: Tra
     file = tmp_path / "plan.toml"
     constants = "initial_gap = 1\nsmoothness = 1\nnoise_std = 0\nheterogeneity = 0.1\nlocal_steps = 1\nglobal_lr = 1\n"
     constants += "cutoff = 20\nobjective_gradient_bound = 0.1\nn_clients = 3\n"
-    file.write_text(f'target = 1.0\nrates = [0.5]\nalgorithms = ["fedau"]\n[constants]\n{constants}')
-    assert planned(trace_report(dense(np.ones((6, 2)))), file)[1][0].rounds
+    content = f'target = 1.0\nrates = [0.5]\nalgorithms = ["fedau"]\n[constants]\n{constants}'
+    file.write_text(content)
+    regular = trace_report(dense(np.ones((6, 2))))
+    (outcome,) = planned(regular, file)[1]  # a log whose rounds look independent does not show that they are
+    assert outcome.rounds is None
+    assert "mean_weight_error follows where participation is independent over rounds" in outcome.why
+    file.write_text(content + "mean_weight_error = 0\n")
+    assert planned(regular, file)[1][0].rounds
     (outcome,) = planned(report, file)[1]
     assert outcome.rounds is None
     assert outcome.why.startswith("It fails on this log: fedau.ass4: Rejected: independent rounds")
