@@ -24,7 +24,7 @@ from analysis.trials import Point, Sides, exact_value, right_side
 from fltheory.errors import InputError
 from fltheory.ledger import Claim
 from fltheory.papers import fedamd
-from fltheory.papers.fedamd import A, M, c, eta, gap, probability
+from fltheory.papers.fedamd import A, M, T, c, eta, gap, probability
 
 checks = CheckBook()
 THINNED: dict[str, Domain] = {name: domain for name, domain in SPACE.items() if name != "anchor_probability"} | {
@@ -118,7 +118,10 @@ def search_with_few_anchors(claim: Claim, depth: Depth) -> Evidence:
     return unbroken(runs_with_few_anchors, claim, depth, "Quadratics of up to 3 clients.")
 
 
-@checks(fedamd.cor49, mutants=[times("maximiser to the power A", 2), plus("to maximise", -probability)])
+@checks(
+    fedamd.cor49,
+    mutants=[times("maximiser to the power A", 2), plus("to maximise", -probability), put("probability", c, 1)],
+)
 def optimal_probability(claim: Claim, depth: Depth) -> Evidence:
     """The derivative of p^2 (1 - p^A) is p (2 - (A + 2) p^A): positive below the claimed p, negative above."""
     objective, power = claim.formulas["to maximise"], claim.formulas["maximiser to the power A"]
@@ -128,6 +131,10 @@ def optimal_probability(claim: Claim, depth: Depth) -> Evidence:
         identity("derivative", slope - probability * (2 - (A + 2) * probability**A)),
         identity("its only zero", (2 - (A + 2) * z).subs(z, power)),
         identity("the claimed probability at c = 1", (claim.formulas["probability"].subs(c, 1)) ** A - power),
+        identity(
+            "it is the probability of the bound",
+            4 / (eta * T * rhs(claim).coeff(gap)) - 1 + claim.formulas["probability"] ** A,
+        ),
     ]
     return chain(facts, "1/(p sqrt(1 - p^A)) is least at p^A = 2/(A + 2), for every A.")
 
