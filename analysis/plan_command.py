@@ -26,7 +26,6 @@ from fltheory.planning import (
     sensitivities,
     table1,
 )
-from fltheory.planning.facts import of_rates, require_possible
 from fltheory.verdicts import recorded
 from sims import catalogue
 from sims.algorithms import algorithms
@@ -41,6 +40,21 @@ def read_plan(path: Path) -> tuple[Task, list[Statement]]:
 
     Raises InputError for a file that cannot be read, an unknown key, or a value that is not allowed.
     """
+    content = plan_content(path)
+    process = None
+    if "process" in content:
+        if content["rates"]:
+            raise InputError("rates", content["rates"], "left out beside [process], which has rates of its own")
+        process, content["constants"] = _participation(content["process"], content["constants"])
+        content["rates"] = process.rate.tolist()
+    return task_of(content, process=process)
+
+
+def plan_content(path: Path) -> dict[str, Any]:
+    """What a plan file says, with tables and lists where they belong, and nothing yet of what they hold.
+
+    Raises InputError for a file that cannot be read, an unknown key, or a file without a target.
+    """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -52,16 +66,14 @@ def read_plan(path: Path) -> tuple[Task, list[Statement]]:
             raise InputError("key of PLAN.toml", key, one_of(key, _KEYS))
     if "target" not in content:
         raise InputError("PLAN.toml", str(path), "a file with a target")
-    constants, rates, process = _table(content, "constants"), _list(content, "rates"), None
-    if "process" in content:
-        if rates:
-            raise InputError("rates", rates, "left out beside [process], which has rates of its own")
-        process, constants = _participation(content["process"], constants)
-        rates = process.rate.tolist()
+    tables = {key: _table(content, key) for key in ("constants", "choices")}
+    return {**content, **tables, "rates": _list(content, "rates")}
+
+
+def task_of(content: dict[str, Any], **who: Any) -> tuple[Task, list[Statement]]:
+    """The task that `plan_content` describes, with what else a Task says of who takes part, and its statements."""
     measure = content.get("measure", "squared_gradient")
-    task = Task(content["target"], constants, _table(content, "choices"), rates, measure, process)
-    if rates and process is None and "n_clients" in constants:
-        require_possible(constants, task.choices, of_rates(rates, constants["n_clients"]))
+    task = Task(content["target"], content["constants"], content["choices"], content["rates"], measure, **who)
     names = list(dict.fromkeys(statement.algorithm for statement in STATEMENTS))
     wanted = _list(content, "algorithms") if "algorithms" in content else names
     for name in wanted:
@@ -77,8 +89,7 @@ def _participation(named: Any, constants: dict[str, Any]) -> tuple[Participation
     found = catalogue.process(named, count("n_clients", constants["n_clients"]))
     if not isinstance(found, ParticipationProcess):
         raise InputError("process", named, "one with known rates, which does not react to the run")
-    window = bounded_gaps(found).constants
-    return found, {**window, **constants}
+    return found, {**bounded_gaps(found).constants, **constants}
 
 
 def _table(content: dict[str, Any], key: str) -> dict[str, Any]:

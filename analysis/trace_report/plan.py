@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis.plan_command import read_plan
+from analysis.plan_command import plan_content, task_of
 from analysis.trace_report.report import TraceReport
+from analysis.traces.log import Bools
 from fltheory.ledger import Claim
 from fltheory.planning import Outcome, Statement, Task, plan
-from fltheory.planning.facts import Known, require_possible
+from fltheory.planning.facts import Known
 from fltheory.planning.statements import Values
 
 
@@ -20,22 +21,19 @@ def planned(report: TraceReport, path: Path) -> tuple[Task, list[Outcome]]:
     """The task of a plan file and what the theorems promise, one outcome a statement.
 
     The rates and `n_clients` are those of the log, and so is `window` (the most that it can be) where the log shows
-    one and the file gives neither it nor `staleness`; what the file says of rates, clients and a process gives way.
-    Clients that never took part do not count: no theorem promises anything with them. A statement, or one that it
+    one and the file gives neither it nor `staleness`; what the file says of rates, clients and a process is not looked
+    at. Clients that never took part do not count: no theorem promises anything with them. A statement, or one that it
     rests on, with an assumption that fails on the log promises nothing, nor does one that needs a law of participation:
     a log is no law. Raises InputError as `fltheory plan` does, and for constants that the log contradicts.
     """
-    task, statements = read_plan(path)
     on = report.log.participations() > 0
-    constants = {**task.constants, "n_clients": int(on.sum())}
-    if task.process is not None:
-        constants.pop("window", None)
-    known = _known(report)
-    require_possible(constants, task.choices, known)
+    content = plan_content(path)
+    constants = {**content["constants"], "n_clients": int(on.sum())}
     longest = int(report.absences.most[on].max()) + 1
     if longest <= report.log.n_rounds and "staleness" not in constants:
         constants = {"window": longest, **constants}
-    task = replace(task, rates=report.rate[on].tolist(), constants=constants, process=None)
+    content |= {"constants": constants, "rates": report.rate[on].tolist()}
+    task, statements = task_of(content, known=_known(report, on))
     return task, [
         _held(outcome, statement, task, report)
         for statement in statements
@@ -43,14 +41,23 @@ def planned(report: TraceReport, path: Path) -> tuple[Task, list[Outcome]]:
     ]
 
 
-def _known(report: TraceReport) -> Known:
-    """What no constant can contradict, for clients that took part."""
+def _known(report: TraceReport, on: Bools) -> Known:
+    """What no constant can contradict, for the clients `on` that took part."""
+    window = int(report.absences.sure[on].max()) + 1
+    participants = report.participants[_whole(report, on)]
+    some = participants[participants > 0]
+    fewest = int(some.min()) if some.size else None
+    return Known(window, fewest, empty=True if some.size < participants.size else None, source="the log")
+
+
+def _whole(report: TraceReport, on: Bools) -> Bools:
+    """The rounds in which all clients that took part were observed: elsewhere others may have taken part unseen."""
     log = report.log
-    window = int(report.absences.sure[log.participations() > 0].max()) + 1
-    if log.observed is not None:  # there may have been more participants than were seen
-        return Known(window, source="the log")
-    participants = report.participants
-    return Known(window, int(participants[participants > 0].min()), source="the log")
+    if log.observed is None:
+        return np.ones(log.n_rounds, dtype=np.bool_)
+    client, when = log.observed
+    seen: Bools = np.bincount(when[on[client]], minlength=log.n_rounds) == np.count_nonzero(on)
+    return seen
 
 
 def _without_law(statement: Statement) -> Statement:
@@ -69,8 +76,8 @@ def _held(outcome: Outcome, statement: Statement, task: Task, report: TraceRepor
         theorem = report.theorems.get(id_)
         if theorem is not None and theorem.ruling.word == "fails":
             return Outcome(outcome.statement, outcome.claim, why=f"It fails on this log: {theorem.ruling.why}")
-    nobody = np.flatnonzero(report.participants == 0)
-    if statement.somebody and nobody.size and report.log.observed is None:
+    nobody = np.flatnonzero(_whole(report, report.log.participations() > 0) & (report.participants == 0))
+    if statement.somebody and nobody.size:
         why = f"nobody took part in {nobody.size} of {report.log.n_rounds} rounds, first in round {nobody[0]}."
         return Outcome(outcome.statement, outcome.claim, why=f"It fails on this log: {why}")
     if outcome.rounds is None:

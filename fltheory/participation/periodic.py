@@ -61,6 +61,11 @@ class Periodic(RegularTurns):
         self._group_start = group.astype(np.int64) * on
         super().__init__(*(np.full(len(group), rounds, dtype=np.int64) for rounds in (on, period, choices)))
 
+    @property
+    def group_sizes(self) -> IntArray:
+        """Clients of each group that has some, in the order of their turns, (groups with clients,)."""
+        return np.unique(self._group_start, return_counts=True)[1]
+
     @classmethod
     def block_cyclic(
         cls,

@@ -142,6 +142,16 @@ class Promise:
             low, high = (low, middle) if reached(middle) else (middle, high)
         return high, "", self.task.target
 
+    def undefined(self, choice: Values) -> str:
+        """Which part is no number, such as a bound of FAST for a single client, 0 / 0."""
+        values = {"local_lr": 1.0, **self.at(choice, MOST_ROUNDS)}
+        for part in (*sympy.Add.make_args(self.bound.rhs), *self.claim.conditions.values()):
+            try:
+                value(part, values)
+            except InputError:
+                return f"{self.claim.id} is not defined here: {part} is no number with {_numbers(part, values)}."
+        return f"{self.claim.id} is not defined here."
+
     def largest(self, choice: Values) -> float:
         return largest_step(on_steps(self.claim), self.at(choice, MOST_ROUNDS))
 
@@ -161,13 +171,12 @@ class Promise:
         return {str(term): value(term, values) for term in sympy.Add.make_args(self.bound.rhs)}
 
     def participants(self, choice: Values, rounds: int) -> float | None:
-        values, who = self.at(choice, rounds), self.statement.participants
-        if who is not None:
-            return value(who, values)
-        rates = self.task.rates
-        if not len(rates) or "n_clients" not in values:
-            return None
-        return sum(rates) / len(rates) * values["n_clients"]
+        values, who, rates = self.at(choice, rounds), self.statement.participants, self.task.rates
+        available = sum(rates) / len(rates) * values["n_clients"] if len(rates) and "n_clients" in values else None
+        if who is None:
+            return available
+        selected = value(who, values)
+        return selected if available is None or not self.statement.available else min(selected, available)
 
     def outcome(self, choice: Mapping[str, float], rounds: int, notes: tuple[str, ...]) -> Outcome:
         step = self.best(choice, rounds, self.largest(choice))

@@ -11,7 +11,7 @@ from typing import Any
 from fltheory.assumptions import about_participation
 from fltheory.errors import InputError
 from fltheory.ledger import Claim
-from fltheory.planning.facts import FACTS, of_process
+from fltheory.planning.facts import FACTS
 from fltheory.planning.promise import Outcome, Promise
 from fltheory.planning.statements import STATEMENTS, Statement, Unusable, usable
 from fltheory.planning.task import Task
@@ -49,8 +49,8 @@ def _outcome(task: Task, statement: Statement, entries: Mapping[str, Mapping[str
     for choice in promise.choices():
         try:
             rounds, why, least = promise.rounds(choice)
-        except InputError as undefined:  # such as FAST's bound for a single client, 0 / 0
-            rounds, why, least = None, f"{claim.id} is not defined here: {undefined}.", math.inf
+        except InputError:
+            rounds, why, least = None, promise.undefined(choice), math.inf
         if rounds is None:
             failed.append((least, why))
         else:
@@ -68,10 +68,9 @@ def _granted(task: Task, statement: Statement, claims: Sequence[Claim], derived:
     """
     presumed = [statement.asks] if statement.asks else []
     if statement.somebody:
-        empty = None if task.process is None else of_process(task.process).empty
-        if empty:
-            raise Unusable(f"{claims[0].id} wants somebody in every round, and this process may leave rounds empty.")
-        presumed += ["somebody takes part in every round"] if empty is None else []
+        if task.who.empty:
+            raise Unusable(f"{claims[0].id} wants somebody in every round, and {task.who.source} leaves rounds empty.")
+        presumed += ["somebody takes part in every round"] if task.who.empty is None else []
     laws = {} if any(map(_about_who, claims[1:])) else statement.presumes  # where assumptions say it, below
     presumed += [law for name, law in laws.items() if name in derived]
     notes = [f"Taken for granted: {said}." for said in presumed]

@@ -47,6 +47,7 @@ class Statement:
     measure       what its bound is of: a key of MEASURES
     asks          what it takes for granted of who takes part and no assumption of the ledger says, in words
     somebody      whether somebody must take part in every round
+    available     whether the participants of a round are those available at most
     presumes      a constant that `derive` gives -> the law of participation that it takes for granted then, in words
     """
 
@@ -60,6 +61,7 @@ class Statement:
     measure: str = "squared_gradient"
     asks: str = ""
     somebody: bool = False
+    available: bool = False
     presumes: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -156,7 +158,7 @@ _COINS = "participation is independent over rounds, at the given rates"
 _ALIKE = "weights have equal means and are independent over rounds, with the given weight_variance"
 _FAST = "each snapshot draws snapshot_clients of all n_clients, each as likely as any other, whoever is away"
 _FEDAMD = "each round draws cohort_size of all n_clients, each as likely as any other"
-_FEDLAAVG = "each round has selected_share of the clients, of those that are available"
+_FEDLAAVG = "each round has selected_share of the clients, or all that are available where they are fewer"
 
 STATEMENTS: tuple[Statement, ...] = (
     Statement("fedau", "fedau.thm2", derive=_fedau, rests_on=("fedau.thm3",), presumes={"mean_weight_error": _COINS}),
@@ -168,8 +170,27 @@ STATEMENTS: tuple[Statement, ...] = (
         somebody=True,
         presumes={"interval_divergence": _ALIKE},
     ),
-    Statement("fedlaavg", "fedlaavg.thm4", "rounds", _SELECTED, _fedlaavg, ("fedlaavg.lem5",), asks=_FEDLAAVG),
-    Statement("fedlaavg", "fedlaavg.thm3", "iterations", _SELECTED, _fedlaavg, ("fedlaavg.lem1",), 1, asks=_FEDLAAVG),
+    Statement(
+        "fedlaavg",
+        "fedlaavg.thm4",
+        "rounds",
+        _SELECTED,
+        _fedlaavg,
+        ("fedlaavg.lem5",),
+        asks=_FEDLAAVG,
+        available=True,
+    ),
+    Statement(
+        "fedlaavg",
+        "fedlaavg.thm3",
+        "iterations",
+        _SELECTED,
+        _fedlaavg,
+        ("fedlaavg.lem1",),
+        1,
+        asks=_FEDLAAVG,
+        available=True,
+    ),
     Statement("fast", "fast.thm1", participants=_COIN, asks=_FAST),
     Statement("fast", "fast.thm1.q1", participants=_COIN, asks=_FAST),
     Statement("fast", "fast.thm2.main", participants=_COIN, measure="squared_distance", asks=_FAST),

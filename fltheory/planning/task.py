@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from fltheory.errors import InputError, one_of, probabilities
 from fltheory.ledger import ledger
 from fltheory.papers.fast.setting import snapshot_rate
 from fltheory.participation import ParticipationProcess
-from fltheory.planning.facts import FACTS, Known, of_process, require_possible
+from fltheory.planning.facts import FACTS, Known, of_process, of_rates, require_possible
 from fltheory.planning.statements import MEASURES, STATEMENTS
 from fltheory.symbols import Constants
 
@@ -27,8 +28,9 @@ class Task:
     choices    code name -> values to try, for parameters that one is free to set
     rates      participation rates: none, one for all clients, or one a client
     measure    of what: a key of MEASURES
-    process    who takes part, where that is known beyond the rates, which are its own; constants that it cannot have
-               are refused
+    process    who takes part, where that is known beyond the rates, which are its own
+    known      what is known of who takes part; None: what the process tells, or else the rates. Constants that
+               contradict it are refused
     """
 
     target: float
@@ -37,6 +39,7 @@ class Task:
     rates: Sequence[float] = ()
     measure: str = "squared_gradient"
     process: ParticipationProcess | None = None
+    known: Known | None = None
 
     def __post_init__(self) -> None:
         self._check_names()
@@ -49,8 +52,17 @@ class Task:
             probabilities("rates", self.rates)
         if len(self.rates) > 1 and len(self.rates) != n_clients:
             raise InputError("rates", list(self.rates), f"one rate, or one for each of n_clients = {n_clients}")
-        known = Known() if self.process is None else of_process(self.process)
-        require_possible(self.constants, self.choices, known)
+        require_possible(self.constants, self.choices, self.rates, self.who)
+
+    @cached_property
+    def who(self) -> Known:
+        """What is known of who takes part."""
+        if self.known is not None:
+            return self.known
+        if self.process is not None:
+            return of_process(self.process)
+        n_clients = self.constants.get("n_clients")
+        return of_rates(self.rates, int(n_clients)) if len(self.rates) and n_clients else Known()
 
     def _check_names(self) -> None:
         if not (_number(self.target) and 0 < self.target < math.inf):

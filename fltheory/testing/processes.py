@@ -42,7 +42,8 @@ def check_participation_process(
     The checks: `interface` (shapes, types, ranges), `seed` (equal seeds give equal traces, whatever the global
     generator), `prefix` (a longer trace begins like a shorter one), `events` (the same trace), `longest gap`,
     `rate`, `autocovariance`, `interval law`, `marginal` (against 2,000 traces; false alarm 1e-7 a comparison, fixed
-    seeds), `serialisation` (pickle), `bad input` and, with `of`, `other clients`. Raises InputError for bad arguments.
+    seeds), `identities` (these four against each other, to rounding), `serialisation` (pickle), `bad input` and, with
+    `of`, `other clients`. Raises InputError for bad arguments.
 
     >>> from fltheory.participation import Bernoulli
     >>> check_participation_process(Bernoulli([0.1, 0.5]), of=Bernoulli)
@@ -62,6 +63,7 @@ def check_participation_process(
         "autocovariance": lambda: _autocovariance(process, after),
         "interval law": lambda: _interval_law(process, after),
         "marginal": lambda: _marginal(process, traces),
+        "identities": lambda: _identities(process),
         "serialisation": lambda: _unlike("pickle", pickle.loads(pickle.dumps(process)).sample(30, 2), process, 30),
         "bad input": lambda: _bad_input(process),
     }
@@ -217,6 +219,26 @@ def _phases(phases: Phases, traces: BoolArray, rounds: int) -> str | None:
         for trace in traces[:, :, n]:
             if trace.tobytes() not in possible:
                 return f"client {n} has a trace that `marginal` does not know ({drawn(trace[:, None])})"
+    return None
+
+
+def _identities(process: ParticipationProcess) -> str | None:
+    """Indicators have variance p (1 - p), intervals the mean 1 / p (Kac), and a chain its own rate and covariances."""
+    rate, law, marginal = process.rate, process.interval_law(), process.marginal()
+    pairs = [("autocovariance(0)", process.autocovariance(0), "rate (1 - rate)", rate * (1 - rate))]
+    if law is not None:
+        pairs.append(("rate times the mean of interval_law", rate * law.mean(), "1", np.ones_like(rate)))
+    if isinstance(marginal, TwoStateChain):
+        pairs.append(("rate", rate, "that of marginal", marginal.rate))
+        pairs += [
+            (f"autocovariance({lag})", process.autocovariance(lag), "that of marginal", marginal.autocovariance(lag))
+            for lag in LAGS
+        ]
+    for what, got, other, wanted in pairs:
+        bad = np.flatnonzero(~np.isclose(got, wanted, rtol=1e-9, atol=1e-12))
+        if bad.size:
+            c = bad[0]
+            return f"client {c}: {what} is {got[c]:.10g}, {other} is {wanted[c]:.10g}"
     return None
 
 

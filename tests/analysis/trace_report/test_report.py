@@ -188,6 +188,35 @@ def test_a_plan_says_whom_it_leaves_out(tmp_path: Path) -> None:
     assert outcome.why == "It fails on this log: nobody took part in 4 of 12 rounds, first in round 2."
 
 
+def test_rounds_that_were_observed_whole_are_known(tmp_path: Path) -> None:
+    """Round 2 has nobody for sure, in round 5 the second client was not observed; round 1 has one participant."""
+    on = np.array([[1, 1], [1, 0], [0, 0], [1, 1], [1, 1], [0, 0]] * 2)
+    observed = np.array([[1, 1], [1, 1], [1, 1], [1, 1], [1, 1], [1, 0]] * 2)
+    file = tmp_path / "plan.toml"
+    file.write_text(AMPLIFIED + "interval_divergence = 0.1\n")
+    (outcome,) = planned(trace_report(dense(on, observed)), file)[1]
+    assert outcome.why == "It fails on this log: nobody took part in 2 of 12 rounds, first in round 2."
+    observed[2::6, 0] = False
+    assert planned(trace_report(dense(on, observed)), file)[1][0].rounds
+    file.write_text(AMPLIFIED.replace("participation_norm = 1.0", "participation_norm = 0.8"))
+    with pytest.raises(InputError, match="participation_norm must be at least 1, as some rounds have at most 1 of"):
+        planned(trace_report(dense(on, observed)), file)
+
+
+def test_what_gives_way_to_the_log_is_not_looked_at(tmp_path: Path) -> None:
+    file, log = tmp_path / "plan.toml", trace_report(dense(np.ones((6, 2))))
+    text = AMPLIFIED.replace("target", "rates = [0.001, 7]\ntarget").replace("n_clients = 2", "n_clients = 1.5")
+    file.write_text(text.replace("participation_norm = 1.0", "participation_norm = 0.75") + "interval_divergence = 0.1")
+    process = '\n[process]\nname = "cyclic"\np = 0.001\n'
+    wanted = planned(log, file)[1][0].rounds
+    assert wanted
+    file.write_text(file.read_text() + process)
+    assert planned(log, file)[1][0].rounds == wanted
+    file.write_text(text.replace("[0.001, 7]", "0.5"))
+    with pytest.raises(InputError, match=r"rates must be a list; got 0\.5"):
+        planned(log, file)
+
+
 def test_a_plan_with_a_server_that_draws_says_how_often_all_were_there(tmp_path: Path) -> None:
     file = tmp_path / "plan.toml"
     drawn = "snapshot_clients = 1\narbitrary_clients = 1\nsnapshot_rate = 1.0\n"

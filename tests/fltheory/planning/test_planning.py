@@ -11,7 +11,7 @@ import sympy
 
 from fltheory.errors import InputError
 from fltheory.ledger import ledger
-from fltheory.participation import Bernoulli, Cyclic, Markov, Permutation, Recorded, UniformSubset
+from fltheory.participation import Bernoulli, Cyclic, Markov, Periodic, Permutation, Recorded, UniformSubset
 from fltheory.planning import MEASURES, MOST_ROUNDS, STATEMENTS, Outcome, Statement, Task, plan, usable
 from fltheory.planning.statements import Values
 from fltheory.planning.steps import holds, largest_step, on_steps
@@ -144,11 +144,19 @@ def test_staleness_follows_from_the_window_of_availability() -> None:
     """Lemma 5: ceil(N / K) E - 1; a given one goes before, and then nothing is said of the lemma."""
     given = {name: value for name, value in CONSTANTS.items() if name not in ("staleness", "selected_share")}
     outcome = only("fedlaavg.thm4", constants={**given, "cohort_size": 6, "window": 3})
-    same = only("fedlaavg.thm4", constants={**CONSTANTS, "selected_share": 0.3, "staleness": 11})
+    same = only("fedlaavg.thm4", constants={**CONSTANTS, "cohort_size": 6, "selected_share": 0.3, "staleness": 11})
     assert outcome.rounds == same.rounds
     assert outcome.participants == 6
     assert any(note.startswith("fedlaavg.lem5 is conditional") for note in outcome.verdict_notes)
     assert not any("lem5" in note for note in same.verdict_notes)
+
+
+def test_no_more_take_part_than_are_available() -> None:
+    """A quarter of 20 clients, or the fewer that are there in the mean."""
+    few = {**CONSTANTS, "participation_norm": 1, "staleness": 9, "weight_variance": 0.05}
+    assert only("fedlaavg.thm4").participants == 5
+    assert only("fedlaavg.thm4", rates=[0.1], constants=few).participants == pytest.approx(2)
+    assert only("fedlaavg.thm4", rates=[]).participants == 5
 
 
 def test_only_statements_about_the_measure_are_asked() -> None:
@@ -209,6 +217,7 @@ def test_a_conditional_statement_says_what_it_needs() -> None:
 
 # Few coins may fall together, so that one participant has all the weight.
 OF_COINS = {**CONSTANTS, "participation_norm": 1}
+OF_TURNS = {**CONSTANTS, "participation_norm": 0.5, "weight_variance": 0.0075}  # five of 20 clients
 
 
 def granted(outcome: Outcome) -> list[str]:
@@ -231,14 +240,16 @@ def test_what_is_taken_for_granted_of_who_takes_part_is_said(outcomes: dict[str,
 
 
 def test_a_process_without_what_a_theorem_assumes_has_no_plan() -> None:
-    turns, coins = Cyclic([0.25] * 20, period=8), Bernoulli([0.25] * 20)
+    turns, coins = Periodic.block_cyclic(20, 4, 2), Bernoulli([0.25] * 20)
     rates = [0.25] * 20
-    assert only("fedau.thm2", process=turns, rates=rates).why.startswith("fedau.ass4 does not hold for this process")
+    assert only("fedau.thm2", process=turns, rates=rates, constants=OF_TURNS).why.startswith(
+        "fedau.ass4 does not hold for this process"
+    )
     late = {**OF_COINS, "weight_variance": 0.01}
     why = only("fedlaavg.thm4", process=coins, rates=rates, constants=late).why
     assert why.startswith("fedlaavg.ass5 does not hold for this")
     assert only("fedau.thm2", process=coins, rates=rates, constants=late).rounds
-    assert only("fedlaavg.thm4", process=turns, rates=rates).rounds
+    assert only("fedlaavg.thm4", process=turns, rates=rates, constants=OF_TURNS).rounds
 
 
 VARIED = {**CONSTANTS, "weight_variance": 0.0025}  # of 10 of 20 clients: (1 / 10 - 1 / 20) / 20
@@ -247,11 +258,12 @@ VARIED = {**CONSTANTS, "weight_variance": 0.0025}  # of 10 of 20 clients: (1 / 1
 def test_the_interval_divergence_of_unequal_or_dependent_rounds_is_not_that_of_proposition_47() -> None:
     """Its weights have equal means and are independent over rounds; a given constant is taken as it is."""
     needed = "amplified.thm31.average also needs interval_divergence."
-    assert only("amplified.thm31.average", rates=[0.1, 0.9] * 10).why == needed
-    assert only("amplified.thm31.average", rates=[0.25] * 20, process=Cyclic([0.25] * 20, period=8)).why == needed
+    assert only("amplified.thm31.average", rates=[0.2, 0.9] * 10).why == needed
+    turns = Periodic.block_cyclic(20, 4, 2)
+    assert only("amplified.thm31.average", rates=[0.25] * 20, process=turns, constants=OF_TURNS).why == needed
     assert only("amplified.thm31.average", rates=[0.5] * 20, process=UniformSubset(20, 10), constants=VARIED).rounds
     known = {**CONSTANTS, "interval_divergence": 0.01}
-    assert only("amplified.thm31.average", rates=[0.1, 0.9] * 10, constants=known).rounds
+    assert only("amplified.thm31.average", rates=[0.2, 0.9] * 10, constants=known).rounds
 
 
 def test_amplified_updates_have_no_plan_where_a_round_may_be_empty() -> None:
@@ -259,7 +271,7 @@ def test_amplified_updates_have_no_plan_where_a_round_may_be_empty() -> None:
     few = {**VARIED, "participation_norm": 1, "weight_variance": 0.05}
     coins = Bernoulli([1e-6] * 20)
     why = only("amplified.thm31.average", rates=[1e-6] * 20, process=coins, constants=few, target=10).why
-    assert why.endswith("wants somebody in every round, and this process may leave rounds empty.")
+    assert why.endswith("wants somebody in every round, and this process leaves rounds empty.")
     assert only("amplified.thm31.average", rates=[1.0] * 20, process=Bernoulli([1.0] * 20), target=10).rounds
 
 
@@ -287,17 +299,12 @@ def test_a_bound_of_zero_takes_one_round() -> None:
 
 
 def test_a_bound_that_is_undefined_is_no_plan() -> None:
-    alone = {
-        **CONSTANTS,
-        "participation_norm": 1,
-        "n_clients": 1,
-        "snapshot_clients": 1,
-        "arbitrary_clients": 1,
-        "cohort_size": 1,
-    }
+    alone = {**CONSTANTS, **dict.fromkeys(("n_clients", "snapshot_clients", "arbitrary_clients", "cohort_size"), 1)}
+    alone |= {"participation_norm": 1, "selected_share": 1}
     outcome = only("fast.thm1", constants=alone, choices={"snapshot_rate": [1]}, rates=[])
     assert outcome.rounds is None
-    assert outcome.why.startswith("fast.thm1.repaired-A is not defined here: constants must be ones at which")
+    assert outcome.why.startswith("fast.thm1.repaired-A is not defined here: 8*heterogeneity**2*")
+    assert "n_clients = 1," in outcome.why
 
 
 def test_missing_constants_are_named() -> None:
@@ -349,7 +356,7 @@ BAD = {
         "staleness must be at least 9",
     ),
     "weights that do not sum to one": (
-        {"constants": {**CONSTANTS, "participation_norm": 0.2}},
+        {"constants": {**CONSTANTS, "participation_norm": 0.2}, "rates": []},
         "participation_norm must be at least 0.2236067977, as some rounds have at most 20 of the clients; got 0.2",
     ),
     "a window that turns do not keep": (
@@ -384,6 +391,30 @@ BAD = {
     "a log that ends": (
         {"process": Recorded.from_matrix([[1, 0], [0, 1], [0, 1]]), "rates": [], "constants": {}, "choices": {}},
         "end of a recorded process must be repeat, as a plan is about rounds after the log too; got 'raise'",
+    ),
+    "the norm of turns of fewer": (
+        {"process": Periodic([0] * 16 + [1] * 4, 3, 6)},
+        "participation_norm must be at least 0.5, as some rounds have at most 4 of the clients",
+    ),
+    "the norm of fewer than a log has": (
+        {"process": Recorded.from_matrix([[1] * 20, [1] * 5 + [0] * 15], end="repeat"), "rates": []},
+        "participation_norm must be at least 0.4472135955, as some rounds have at most 5 of the clients",
+    ),
+    "the norm of starts of their own": (
+        {"process": Cyclic([0.25] * 20, period=8), "constants": {**CONSTANTS, "weight_variance": 0.05}},
+        "participation_norm must be at least 1, as some rounds have at most 1 of the clients",
+    ),
+    "a share that is not that of the cohort": (
+        {"constants": {"n_clients": 20, "selected_share": 0.5, "cohort_size": 5}},
+        "selected_share must be 0.25, as cohort_size = 5 of n_clients = 20 is that share; got 0.5",
+    ),
+    "an error of longer weights than the cutoff": (
+        {"constants": {"cutoff": 1, "mean_weight_error": 0.1}, "choices": {}, "rates": [0.25]},
+        "mean_weight_error must be at least 0.5625, as weights of at most cutoff = 1 are that far from one over",
+    ),
+    "squares below those of weights with that error": (
+        {"constants": {"weight_square": 1.9, "mean_weight_error": 0}, "choices": {}, "rates": [0.5]},
+        "weight_square must be at least 2, as weights with that mean_weight_error are so large at these rates",
     ),
     "a rate of 0": ({"rates": [0.0]}, "rates must be in (0, 1]; got 0.0"),
 }

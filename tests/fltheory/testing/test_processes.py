@@ -64,6 +64,13 @@ class WrongIntervals(Markov):
         return Bernoulli(self.rate).interval_law()
 
 
+class IntervalsOfMore(Bernoulli):
+    """Off by less than 2,000 traces show."""
+
+    def interval_law(self) -> Any:
+        return Bernoulli(1.01 * self.rate).interval_law()
+
+
 class WrongMarginal(Markov):
     def marginal(self) -> TwoStateChain:
         return Bernoulli(self.rate).marginal()
@@ -101,8 +108,9 @@ FAULTS: dict[str, tuple[Callable[[], Any], set[str]]] = {
     ),
     "other events": (lambda: OtherEvents(RATES), {"events"}),
     "rate": (lambda: WrongRate(RATES), {"rate", "autocovariance", "interval law", "marginal"}),
-    "autocovariance": (lambda: WrongCovariance.from_stability(RATES, 0.7), {"autocovariance"}),
+    "autocovariance": (lambda: WrongCovariance.from_stability(RATES, 0.7), {"autocovariance", "identities"}),
     "interval law": (lambda: WrongIntervals.from_stability(RATES, 0.7), {"interval law"}),
+    "intervals of more": (lambda: IntervalsOfMore(RATES), {"identities"}),
     "marginal": (lambda: WrongMarginal.from_stability(RATES, 0.7), {"marginal", "autocovariance"}),
     "longest gap": (lambda: ShortGap(RATES, period=12), {"longest gap"}),
     "phases": (lambda: Unseen([0.25], period=8), {"marginal"}),
