@@ -1,7 +1,7 @@
-"""The unit check, which every statement with a bound or conditions gets: is it homogeneous?
+"""The unit check, which every statement with a bound, conditions or chosen parameters gets: is it homogeneous?
 
 Scaling the loss and the parameters changes every true statement into a true one, so all terms of a bound, and both
-sides of a condition, have one unit.
+sides of a condition, have one unit, and a parameter is chosen by a formula of its own unit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,18 @@ from analysis.evidence import Evidence
 from analysis.letters import in_text
 from fltheory.ledger import Claim, Paper
 from fltheory.symbols import UNITS, smoothness
-from fltheory.units import UnitError, unit_of
+from fltheory.units import LOSS, ONE, PARAM, Unit, UnitError, unit_of
+
+_STEP = PARAM**2 / LOSS
+_WHICH = ("", "first ", "second ", "third ")
+# The unit of a formula that chooses a parameter, by its name.
+_CHOSEN = {
+    **dict.fromkeys(("local_lr", "step", "best step", "product of steps"), _STEP),
+    **dict.fromkeys((f"{which}local step" for which in _WHICH), _STEP),
+    **dict.fromkeys((f"{which}global step" for which in _WHICH), ONE),
+    **dict.fromkeys(("amplification", "interval", "cutoff", "probability", "example_lr"), ONE),
+    "epsilon": LOSS / PARAM**2,  # of Young's inequality in Theorem 2 of FAST
+}
 
 
 @dataclass(frozen=True)
@@ -35,14 +46,14 @@ class Flag:
 
 
 def unit_checks(paper: Paper, flagged: Mapping[str, Flag] | None = None) -> CheckBook:
-    """A unit check for every claim of the paper with a bound or conditions.
+    """A unit check for every claim of the paper with a bound, conditions or chosen parameters.
 
     `flagged` names the claims (by full id) whose units do not match as printed. A claim that is flagged and turns
     out homogeneous is judged proved, like any other.
     """
     book, flagged = CheckBook(), flagged or {}
     for claim in paper.claims.values():
-        if claim.bound or claim.conditions:
+        if claim.bound or claim.conditions or chosen(claim):
             book.checks.append(_check(claim, flagged.get(claim.id)))
     return book
 
@@ -57,21 +68,30 @@ def _check(claim: Claim, flag: Flag | None) -> Check:
         summary = f"Homogeneous with {flag.mended.name}, which is 1 in the unit that the statement fixes."
         return replace(found, summary=summary) if found.verdict == "proved" else found
 
-    mutants = [flag.mended] if flag and not flag.stated else [*_falsified_bound(claim), *_falsified_conditions(claim)]
-    return Check(claim.id, homogeneous, tuple(mutants))
+    falsified = [*_falsified_bound(claim), *_falsified_conditions(claim), *_falsified_choices(claim)]
+    return Check(claim.id, homogeneous, (flag.mended,) if flag and not flag.stated else tuple(falsified))
+
+
+def chosen(claim: Claim) -> dict[str, Unit]:
+    """The formulas of a claim that choose a parameter, with the unit that it has."""
+    return {name: _CHOSEN[name] for name in claim.formulas if name in _CHOSEN}
 
 
 def judged_by_units(claim: Claim, hypothesis: str = "") -> Evidence:
-    """Whether the bound has one unit, that of its left-hand side, and every condition has one on both sides."""
+    """Whether the bound has one unit, that of its left-hand side, every condition one on both sides, and what chooses a
+    parameter that of the parameter."""
     faults, statements, form = [], 0, in_text(claim)
     if claim.bound:
         statements += 1
-        faults += _faults("bound", claim.bound.rhs, claim.bound.unit, form)
+        faults += _faults("bound", claim.bound.rhs, claim.bound.unit, form, "its left-hand side")
     for name, condition in claim.conditions.items():
         if isinstance(condition, sympy.core.relational.Relational):
             statements += 1
             both = sympy.Add(condition.lhs, condition.rhs, evaluate=False)
             faults += _faults(f"condition {name!r}", both, None, form)
+    for name, unit in chosen(claim).items():
+        statements += 1
+        faults += _faults(name, claim.formulas[name], unit, form, "not")
     if not faults:
         return Evidence("proved", "units", "Homogeneous in loss and parameter.", "all units", statements)
     summary, witness = "; ".join(fault for fault, _ in faults), {k: v for _, part in faults for k, v in part.items()}
@@ -83,7 +103,7 @@ def judged_by_units(claim: Claim, hypothesis: str = "") -> Evidence:
 
 
 def _faults(
-    part: str, expression: Any, wanted: Any, form: Callable[[sympy.Basic], str]
+    part: str, expression: Any, wanted: Any, form: Callable[[sympy.Basic], str], beside: str = ""
 ) -> list[tuple[str, dict[str, Any]]]:
     try:
         found = unit_of(expression, UNITS)
@@ -92,7 +112,7 @@ def _faults(
         fault = f"{part}: {str(error).replace(str(error.term), term, 1)}"
         return [(fault, {f"{part}, term": term, f"{part}, off by": str(error.factor)})]
     if wanted is not None and found != wanted and not expression.is_zero:
-        return [(f"{part} has unit {found}, its left-hand side {wanted}", {f"{part}, off by": str(found / wanted)})]
+        return [(f"{part} has unit {found}, {beside} {wanted}", {f"{part}, off by": str(found / wanted)})]
     return []
 
 
@@ -103,6 +123,10 @@ def _falsified_bound(claim: Claim) -> list[Mutant]:
         mutate("bound", "times a smoothness", lambda e: e * smoothness),
         mutate("bound", "plus smoothness^7", lambda e: e + smoothness**7),
     ]
+
+
+def _falsified_choices(claim: Claim) -> list[Mutant]:
+    return [mutate(name, "times a smoothness", lambda e: e * smoothness) for name in chosen(claim)]
 
 
 def _falsified_conditions(claim: Claim) -> list[Mutant]:

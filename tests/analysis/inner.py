@@ -17,17 +17,17 @@ from sympy.core.relational import Relational
 
 from analysis.checks import Mutant, mutate, summands
 from fltheory.ledger import Claim
-from fltheory.papers import fast, fedamd, fedau
+from fltheory.papers import amplified, fast, fedamd, fedau
 from fltheory.papers.fedlaavg.setting import is_available
 from fltheory.symbols import QUANTITIES
 
-EXPONENTS = (sympy.Integer(2), sympy.Rational(1, 2))
+EXPONENTS = (sympy.Integer(2), sympy.Rational(1, 2), sympy.Integer(0))
 WHOLE = (sympy.Integer(2), sympy.Integer(0))  # of formulas, which are compared at rational points
 LARGE = 8  # a bound need not be tight: one that is smaller by less than this factor may still be true
 SMALL = 1.5  # a proof notices less, such as p^2 for p in 1 - p^A
 DRAWS = 4000
 INDICATORS = {fedamd.subsampled, fedau.participated, is_available}  # 0 or 1
-SHARES = {fast.q}
+SHARES = {fast.q, amplified.rho}  # weights that sum to one have a norm of at most 1
 
 
 def exponents(claim: Claim, factor: float = LARGE) -> Iterator[Mutant]:
@@ -36,7 +36,8 @@ def exponents(claim: Claim, factor: float = LARGE) -> Iterator[Mutant]:
         bound = claim.bound.rhs
         for symbol in _symbols(bound):
             for power in EXPONENTS:
-                if _much_smaller(claim, bound.subs(symbol, symbol**power), factor):
+                falsified = bound.subs(symbol, symbol**power)
+                if not falsified.has(sympy.zoo, sympy.nan) and _much_smaller(claim, falsified, factor):
                     yield _power("bound", symbol, power)
     for name, formula in claim.formulas.items():
         for symbol in _symbols(formula) if isinstance(formula, sympy.Expr) else ():

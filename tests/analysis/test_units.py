@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from analysis.checks import all_checks, mutate, times
-from analysis.checks.units import judged_by_units
+from analysis.checks.units import chosen, judged_by_units
 from fltheory.ledger import ledger
 from fltheory.symbols import smoothness
 
@@ -55,6 +55,36 @@ def test_the_term_and_the_factor_are_named() -> None:
     assert "its left-hand side" in wrong.summary
     read = judged_by_units(claim, hypothesis="L = 1")
     assert (read.verdict, read.hypothesis) == ("conditional", "L = 1")
+
+
+def test_what_chooses_a_parameter_has_its_unit() -> None:
+    claim = ledger["fedlaavg.cor1"]
+    found = judged_by_units(mutate("step", "without L", lambda e: e * smoothness).apply(claim))
+    assert (judged_by_units(claim).verdict, found.verdict) == ("proved", "inconsistent")
+    assert found.witness == {"step, off by": "loss param^-2"}
+    assert "amplification has unit loss param^-1, not 1" in judged_by_units(ledger["amplified.cor33"]).summary
+    assert judged_by_units(ledger["fedamd.cor412"]).witness["global step, off by"] == "loss^-1 param^2"
+
+
+# Formulas that are called like a parameter and choose none.
+NO_CHOICE = {
+    "at the step", "average interval", "end of interval", "independent, probability", "interval divergence",
+    "mean interval", "mean step", "mixing, probability", "printed step",
+    "probability of K", "probability of k < K", "probability of no miner",
+    "step of the exponent", "step variance", "times of step k",
+}  # fmt: skip
+
+
+def test_every_formula_that_is_called_like_a_parameter_is_read() -> None:
+    words = {"step", "lr", "amplification", "cutoff", "probability", "interval", "epsilon"}
+    called = {
+        (claim.id, name)
+        for claim in ledger.values()
+        for name in claim.formulas
+        if words & set(name.replace("_", " ").split())
+    }
+    unread = {name for id_, name in called if name not in chosen(ledger[id_])}
+    assert unread == NO_CHOICE
 
 
 def test_terms_are_named_in_the_letters_of_the_paper() -> None:

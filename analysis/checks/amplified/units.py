@@ -11,10 +11,10 @@ from fltheory.papers import amplified
 
 
 def _stated_as(other: Claim) -> Mutant:
-    """The conditions and the bound of the homogeneous form."""
+    """The conditions, the bound and the chosen parameters of the homogeneous form."""
     return Mutant(
         f"with the scale of {other.id}",
-        lambda claim: replace(claim, conditions=other.conditions, bound=other.bound),
+        lambda claim: replace(claim, conditions=other.conditions, bound=other.bound, formulas=other.formulas),
     )
 
 

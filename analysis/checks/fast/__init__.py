@@ -27,7 +27,8 @@ from fltheory.papers import fast
 
 
 def _as_in_the_appendix(claim: Claim) -> Claim:
-    return replace(claim, bound=fast.thm2_app.bound, conditions=fast.thm2_app.conditions)
+    mended = fast.thm2_app
+    return replace(claim, bound=mended.bound, conditions=mended.conditions, formulas=mended.formulas)
 
 
 def _share_term_of_the_appendix(claim: Claim) -> Claim:

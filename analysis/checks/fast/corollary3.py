@@ -28,7 +28,7 @@ def _tuned_terms(claim: Claim, terms: dict[str, Any]) -> Evidence:
     off = {}
     for name, term in terms.items():
         ratio = sympy.simplify(term.subs(eta, claim.formulas["step"]) / claim.formulas[name])
-        if ratio.free_symbols - {fast.tilde}:
+        if ratio.free_symbols - {fast.logarithm}:
             off[name] = ratio
     if not off:
         return Evidence("proved", "algebra", "Substitution of the step.", "all constants", len(terms))

@@ -18,19 +18,25 @@ from fltheory.papers.fedamd import K, L, eta_l, eta_s, gap
 def _with_gap_and_smoothness(claim: Claim) -> Claim:
     """Corollary 4.5 with the step sizes of its repaired forms, before their factor tau."""
     first, second = claim.conditions.values()
-    units = sqrt(L * gap)
+    units, steps = sqrt(L * gap), claim.formulas
     return replace(
         claim,
         conditions={
             "first": first.func(first.lhs * units / L, first.rhs),
             "second": second.func(second.lhs * units / L, second.rhs),
         },
+        formulas=steps
+        | {
+            "first local step": steps["first local step"] * sqrt(units) / L,
+            "first global step": steps["first global step"] * sqrt(units),
+            "second local step": steps["second local step"] * units / L,
+        },
     )
 
 
 def _relative_curvature(claim: Claim) -> Claim:
     """Corollary 4.12 with mu/L in its probability and 32ML in its step."""
-    return replace(claim, bound=fedamd.cor412_repaired.bound)
+    return replace(claim, bound=fedamd.cor412_repaired.bound, formulas=fedamd.cor412_repaired.formulas)
 
 
 def _last78(square: Any) -> Any:

@@ -153,7 +153,7 @@ def averages_at_the_stated_step(claim: Claim, point: Point) -> Sides:
     """T = root^2, so that the stated step 1/(2 sqrt(T)) is rational."""
     length = point["root"] ** 2
     where = constants({**point, "iterations": length})
-    step = exact_value(claim.formulas["step"], where)
+    step = exact_value(claim.formulas["example_lr"], where)
     if isinstance(point["start"], float):
         step = float(step)
     path = orbit(point["first_block"], point["second_block"], point["start"], step, length)

@@ -151,7 +151,7 @@ def linear_speedup_of_full_participation(claim: Claim, depth: Depth) -> Evidence
 
 @checks(
     attained.thm2_attained,
-    mutants=[put("bound", T, T**2), times("step", T ** F(-1, 4)), times("bound", F(1, 4))],
+    mutants=[put("bound", T, T**2), times("example_lr", T ** F(-1, 4)), times("bound", F(1, 4))],
 )
 def slope_on_example_1(claim: Claim, depth: Depth) -> Evidence:
     """(x - 1)^2 and (x + 1)^2 in blocks of 2 and 3 iterations, x_0 = 1: T."""
@@ -161,7 +161,7 @@ def slope_on_example_1(claim: Claim, depth: Depth) -> Evidence:
     fixed = {"start_distance": 1.0, "block_staleness": 3.0, "example_gradient": 2.0}
 
     def run(rounds: int) -> Run:
-        lr = float(value_of(claim.formulas["step"], {"iterations": float(rounds)}))
+        lr = float(value_of(claim.formulas["example_lr"], {"iterations": float(rounds)}))
         return Run(averaged(rows, lr, rounds, curvature=2.0) / 4, fixed | {"iterations": float(rounds)})
 
     line = Rate(T, HALF, claim.bound.rhs, fixed, powers(4, 6, 6 + last), run)

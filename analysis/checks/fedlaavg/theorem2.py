@@ -97,7 +97,7 @@ def averages_for_any_step(claim: Claim, depth: Depth) -> Evidence:
 
 @checks(
     paper.thm2_final,
-    mutants=[times("bound", "1/2"), put("bound", start_distance, 0), times("step", 4)],
+    mutants=[times("bound", "1/2"), put("bound", start_distance, 0), times("example_lr", 4)],
 )
 def theorem_2(claim: Claim, depth: Depth) -> Evidence:
     """Orbits at the stated step; and the sum of the one-step inequalities, I = 1 apart."""
@@ -119,7 +119,7 @@ def theorem_2(claim: Claim, depth: Depth) -> Evidence:
 def _sum_of_steps(claim: Claim) -> list[Step]:
     """T times the bound exceeds z0^2/(2 gamma) + t_1 M^2 + T gamma^2 I^2 M^2, and the case I = 1."""
     I, G, horizon = block_staleness, example_gradient, Symbol("horizon", positive=True)
-    step = claim.formulas["step"].subs(T, horizon)
+    step = claim.formulas["example_lr"].subs(T, horizon)
     total = (horizon * claim.bound.rhs.subs(T, horizon)).subs(G, 2 * M)  # type: ignore[union-attr]
     more = Symbol("more", nonnegative=True)  # I = 2 + more, and t_1 = I - less
     less = Symbol("less", nonnegative=True)

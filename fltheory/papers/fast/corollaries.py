@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Rational, Symbol, exp, log, sqrt
+from sympy import Rational, exp, log, sqrt
 
 from fltheory.ledger import Bound
 from fltheory.papers.fast.convex import APPENDIX_Q, DISTANCE
@@ -19,6 +19,7 @@ from fltheory.papers.fast.setting import (
     ass3,
     ass4,
     h,
+    logarithm,
     m,
     mu,
     n,
@@ -105,8 +106,7 @@ rem2 = paper.claim(
 
 # ---- Corollary 3 --------------------------------------------------------------------------------------------------
 
-tilde = Symbol("logarithm", positive=True)  # log(kappa mu K R / a), which O~ hides
-_tuned = tilde / (mu * K * R)
+_tuned = logarithm / (mu * K * R)
 
 cor3 = paper.claim(
     "cor3", "O(1/R) terms of Theorem 2",

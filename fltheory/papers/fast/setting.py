@@ -34,7 +34,7 @@ paper = Paper(
         "accuracy": "accuracy after the round",
         "accuracy_before": "accuracy after the round before", "best_accuracy": "best accuracy so far",
         "decrease": "expected fall of the objective in a round",
-        "gradient_here": "|grad F|^2 at the model of the round", "logarithm": "the logarithmic factor of the step",
+        "gradient_here": "|grad F|^2 at the model of the round",
         "one_round": "squared norm in one of the two rounds", "other_round": "squared norm in the other round",
         "probability": "probability of a snapshot in this round", "scale": "scale of the law",
         "server_weight": "factor on the updates of arbitrary rounds", "shape": "shape of the law",
@@ -42,6 +42,7 @@ paper = Paper(
     },
 )  # fmt: skip
 
+logarithm = quantity("logarithm", ONE, "> 0", "log(kappa mu K R/a) of the step of Corollary 3, which O~ hides")
 snapshot_rate = quantity("snapshot_rate", ONE, ">= 0", "probability, or frequency, of a snapshot round")
 snapshot_clients = quantity("snapshot_clients", ONE, "whole number >= 1", "clients of a snapshot, a uniform subset")
 arbitrary_clients = quantity("arbitrary_clients", ONE, "whole number >= 1", "clients of an arbitrary round")

@@ -284,7 +284,7 @@ thm2_final = paper.claim(
         order="O(1/sqrt(T))",
         unit=PARAM**2,
     ),
-    formulas={"step": 1 / (2 * sqrt(T))},
+    formulas={"example_lr": 1 / (2 * sqrt(T))},
     uses=("fedlaavg.thm2.step.repaired", "fedlaavg.thm2.eq9", "fedlaavg.thm2.eq10", "fedlaavg.thm2.I"),
 )  # fmt: skip
 thm2_O = paper.claim(
