@@ -78,8 +78,7 @@ def chosen(claim: Claim) -> dict[str, Unit]:
 
 
 def judged_by_units(claim: Claim, hypothesis: str = "") -> Evidence:
-    """Whether the bound has one unit, that of its left-hand side, every condition one on both sides, and what chooses a
-    parameter that of the parameter."""
+    """Whether a bound has the unit of its left side, each condition one on both sides, a chosen parameter its own."""
     faults, statements, form = [], 0, in_text(claim)
     if claim.bound:
         statements += 1

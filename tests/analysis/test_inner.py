@@ -23,7 +23,9 @@ def test_exponents_that_make_a_bound_smaller() -> None:
         # 1/n_clients is small beside the rounds unless noise_std is large, and then a root of noise_std falsifies too
         "bound: n_clients -> n_clients^2",
         "bound: noise_std -> noise_std^1/2",
+        "bound: noise_std -> noise_std^0",
         "bound: rounds -> rounds^1/2",
+        "bound: rounds -> rounds^0",
         "share: cohort_size -> cohort_size^2",
         "share: cohort_size -> cohort_size^0",
         "share: n_clients -> n_clients^2",

@@ -25,8 +25,8 @@ def _with_gap_and_smoothness(claim: Claim) -> Claim:
             "first": first.func(first.lhs * units / L, first.rhs),
             "second": second.func(second.lhs * units / L, second.rhs),
         },
-        formulas=steps
-        | {
+        formulas={
+            **steps,
             "first local step": steps["first local step"] * sqrt(units) / L,
             "first global step": steps["first global step"] * sqrt(units),
             "second local step": steps["second local step"] * units / L,

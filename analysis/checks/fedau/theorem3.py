@@ -41,7 +41,8 @@ def average_error_of_one_client_again(claim: Claim, point: Point) -> Sides:
 GRID_RATES = (1e-6, 1e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0)
 GRID_CUTOFFS = (1, 2, 3, 5, 10, 20, 50, 100, 300)
 
-LONG_CUTOFF = (0.05, 3000, 3000)  # (p, K, T): no bias is left long before the cutoff, so that each letter counts
+# (p, K, T) at which each letter counts: in the first no bias is left long before the cutoff.
+TELLING = ((0.05, 3000, 3000), (0.3, 20, 20), (0.99, 5, 5))
 
 
 def _grid(depth: Depth) -> tuple[Sequence[float], Sequence[int], int]:
@@ -144,7 +145,7 @@ def error_of_every_round(claim: Claim, depth: Depth) -> Evidence:
     rates, cutoffs, rounds = _grid(depth)
     rounds = min(rounds, 1000)
     tally, attained, late = Tally(slack=SLACK), 0, Bound("", claim.formulas["late"])
-    for rate, cutoff, horizon in [*((r, k, rounds) for r in rates for k in cutoffs), LONG_CUTOFF]:
+    for rate, cutoff, horizon in [*((r, k, rounds) for r in rates for k in cutoffs), *TELLING]:
         variance = float(KCutoffGeometric(rate, cutoff).var())
         error = exact_weight_law(rate, cutoff, horizon).error
         for time in range(1, horizon):
@@ -156,7 +157,8 @@ def error_of_every_round(claim: Claim, depth: Depth) -> Evidence:
         "exact",
         "exact grid",
         f"No violation; attained in {attained} of {tally.cases} rounds.",
-        domain=_grid_domain(rates, cutoffs, f"1 <= t < {rounds}") + "; p = .05, K = 3000, t < 3000",
+        domain=_grid_domain(rates, cutoffs, f"1 <= t < {rounds}")
+        + "".join(f"; p = {p:g}, K = {k}, t < {t}" for p, k, t in TELLING),
         ratio=True,
     )
 
