@@ -8,6 +8,7 @@ from fltheory.ledger import Bound
 from fltheory.papers.amplified.bounds import COROLLARY_LR, LEADING, cor33, cor33_repaired
 from fltheory.papers.amplified.setting import (
     HALF,
+    INDEPENDENT,
     SMALLEST,
     SQUARED,
     I,
@@ -39,8 +40,9 @@ PRINTED_INTERVAL = v2 * N ** Rational(5, 2) * sqrt(I * T)
 cor48 = paper.claim(
     "cor48", "Rate under stochastic participation with P growing like sqrt(T)",
     kind="corollary", where="Corollary 4.8, (18)",
-    words="With P = v^2 N^(5/2) sqrt(I T) (or with vhat^2) and the step sizes of Corollary 3.3 the expected error is "
-    "of order (1 + sigma^2) rho/sqrt(I T) + d^2/sqrt(N I T) + (d^2 + sigma^2)/T.",
+    words="Under the conditions of Proposition 4.6 or 4.7 (equal mean weights; stationary and strongly mixing, or "
+    "independent over rounds), with P = v^2 N^(5/2) sqrt(I T) (or with vhat^2) and the step sizes of Corollary 3.3, "
+    "the expected error is of order (1 + sigma^2) rho/sqrt(I T) + d^2/sqrt(N I T) + (d^2 + sigma^2)/T.",
     assumes=(ass1, ass2, ass3),
     conditions={
         "local steps": rho / (v2 * N ** Rational(5, 2) * sqrt(L * gap)) >= I,
@@ -64,8 +66,8 @@ cor48 = paper.claim(
 cor48_repaired = paper.claim(
     "cor48.repaired", "Homogeneous rate under independent participation with a whole interval P",
     kind="corollary", where="ours, in place of Corollary 4.8", origin="ours",
-    words="For any whole P of at least v^2 N^(5/2) sqrt(I T) that is at most T/2 and admitted by the step sizes with "
-    "the free gradient scale s, the expected error over participation is at most this.",
+    words=f"{INDEPENDENT} for any whole P of at least v^2 N^(5/2) sqrt(I T) that is at most T/2 and admitted by the "
+    "step sizes with the free gradient scale s, the expected error over participation is at most this.",
     assumes=(ass1, ass2, ass3),
     conditions=cor33_repaired.conditions | {"long interval": P >= PRINTED_INTERVAL},
     formulas=cor33_repaired.formulas,

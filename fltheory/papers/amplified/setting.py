@@ -73,6 +73,8 @@ gap, scale, v2 = initial_gap, gradient_scale, weight_variance
 
 SMALLEST = "min over t < T of E||grad f(x_t)||^2"
 SQUARED = GRADIENT**2
+# What Proposition 4.7 is about; that means are equal within an interval stands before Proposition 4.4.
+INDEPENDENT = "If the weight vectors of different rounds are independent, with equal mean weights,"
 HALF = Rational(1, 2)
 
 ass1 = paper.assumption(

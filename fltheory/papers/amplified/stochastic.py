@@ -7,6 +7,7 @@ from sympy import Symbol, floor, log
 from fltheory.ledger import Bound
 from fltheory.papers.amplified.setting import (
     HALF,
+    INDEPENDENT,
     SQUARED,
     N,
     P,
@@ -59,7 +60,8 @@ eq16 = paper.claim(
 prop46 = paper.claim(
     "prop46", "Interval divergence under stationary strongly mixing participation",
     kind="proposition", where="Proposition 4.6",
-    words="As P grows, (7) holds with N^2 d^2 vhat^2/P in expectation, and with that over c with probability 1 - c.",
+    words="For a stationary, strongly mixing process with equal mean weights, as P grows, (7) holds with "
+    "N^2 d^2 vhat^2/P in expectation, and with that over c with probability 1 - c.",
     assumes=(ass3,),
     formulas={"level": N**2 * d**2 * long_run_variance / P},
     uses=("amplified.eq15", "amplified.eq16", "amplified.lem45"),
@@ -90,8 +92,8 @@ eq17 = paper.claim(
 prop47 = paper.claim(
     "prop47", "Interval divergence under participation independent over rounds",
     kind="proposition", where="Proposition 4.7",
-    words="For weights independent over rounds (7) holds with N^2 d^2 v^2/P in expectation, and with "
-    "N^2 d^2 ln(2/c)/(2P) with probability 1 - c.",
+    words="For weights with equal means, independent over rounds, (7) holds with N^2 d^2 v^2/P in expectation, and "
+    "with N^2 d^2 ln(2/c)/(2P) with probability 1 - c.",
     assumes=(ass3,),
     formulas={"level": N**2 * d**2 * log(2 / c) / (2 * P)},
     uses=(
@@ -117,8 +119,8 @@ HP_LEVEL = N**2 * d**2 * log(2 / c) / (2 * P)
 prop47_one = paper.claim(
     "prop47.hp_one_interval", "High-probability divergence jointly over clients for one interval",
     kind="proposition", where="Proposition 4.7, second part, one interval",
-    words="If the weight vectors of different rounds are independent, with equal mean weights, the left side of (7) "
-    "of one interval exceeds N^2 d^2 ln(2/c)/(2P) with probability at most c.",
+    words=f"{INDEPENDENT} the left side of (7) of one interval exceeds N^2 d^2 ln(2/c)/(2P) with probability at most "
+    "c.",
     assumes=(ass3,),
     conditions={"clients": N >= 2},
     formulas={"level": HP_LEVEL},
@@ -130,7 +132,8 @@ prop47_one = paper.claim(
 prop47_all = paper.claim(
     "prop47.hp_all_intervals", "High-probability divergence for all intervals at once",
     kind="proposition", where="Proposition 4.7, second part, with (7) for all t_0",
-    words="The left side of (7) exceeds N^2 d^2 ln(2/c)/(2P) in some interval of the run with probability at most c.",
+    words=f"{INDEPENDENT} the left side of (7) exceeds N^2 d^2 ln(2/c)/(2P) in some interval of the run with "
+    "probability at most c.",
     assumes=(ass3,),
     conditions={"clients": N >= 2, "interval": P <= T / 2},
     formulas={"level": HP_LEVEL},
@@ -144,8 +147,8 @@ prop47_all = paper.claim(
 prop47_all_repaired = paper.claim(
     "prop47.hp_all_intervals.repaired", "All intervals at once with ln(2T/(cP))",
     kind="proposition", where="ours, in place of the second part of Proposition 4.7", origin="ours",
-    words="The left side of (7) exceeds N^2 d^2 ln(2T/(cP))/(2P) in some interval of the run with probability at "
-    "most c.",
+    words=f"{INDEPENDENT} the left side of (7) exceeds N^2 d^2 ln(2T/(cP))/(2P) in some interval of the run with "
+    "probability at most c.",
     assumes=(ass3,),
     conditions={"clients": N >= 2, "interval": P <= T / 2},
     formulas={"level": N**2 * d**2 * log(2 * T / (c * P)) / (2 * P)},
@@ -156,9 +159,8 @@ prop47_all_repaired = paper.claim(
 prop47_average = paper.claim(
     "prop47.average", "High-probability divergence averaged over intervals",
     kind="proposition", where="ours, what the proof of Theorem 3.1 needs", origin="ours",
-    words="The average over intervals of the left sides of (7), which is what enters Theorem 3.1, exceeds "
-    "N^2 d^2 ln(3/c)/P with probability at most c, however many intervals there are and however they depend on one "
-    "another.",
+    words=f"{INDEPENDENT} the average over intervals of the left sides of (7), which is what enters Theorem 3.1, "
+    "exceeds N^2 d^2 ln(3/c)/P with probability at most c, however many intervals there are.",
     assumes=(ass3,),
     conditions={"clients": N >= 2},
     formulas={"level": N**2 * d**2 * log(3 / c) / P},
@@ -169,8 +171,9 @@ prop47_average = paper.claim(
 prop47_improved = paper.claim(
     "prop47.improved", "Sharper high-probability forms with weight range rho",
     kind="proposition", where="ours", origin="ours",
-    words="Weights of a round lie in [0, rho], so (17) holds with rho^2 ln(2/c)/(2P); jointly over clients the left "
-    "side of (7) of one interval exceeds 2 N d^2 (rho^2 - 1/N) ln(2/c)/P with probability at most c.",
+    words="Weights of a round lie in [0, rho], so (17) holds with rho^2 ln(2/c)/(2P). "
+    f"{INDEPENDENT} jointly over clients the left side of (7) of one interval exceeds "
+    "2 N d^2 (rho^2 - 1/N) ln(2/c)/P with probability at most c.",
     assumes=(ass3,),
     conditions={"clients": N >= 2},
     formulas={
