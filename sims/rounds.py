@@ -32,7 +32,7 @@ from sims.recorder import Moment, Record, on_host
 from sims.roles import Roles
 from sims.schedules import Schedule, constant, name_of, scheduled
 from sims.selection import Selection, all_available, strength_of
-from sims.weighting import Rule
+from sims.weighting import Rule, require_rule
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -52,8 +52,8 @@ class Setup:
     warm        begin with a round of all clients that fills what the server remembers of them and leaves the model
                 where it is; it is none of the T rounds, but part of what they cost
 
-    Raises InputError for a process and a problem of different size, a bad dropout, a schedule without a local_lr, and
-    a warm start of what has no caches.
+    Raises InputError for a process and a problem of different size, a rule that is none, a bad dropout, a schedule
+    without a local_lr, and a warm start of what has no caches.
     """
 
     problem: Problem
@@ -69,6 +69,8 @@ class Setup:
 
     def __post_init__(self) -> None:
         require_clients(self.process.n_clients, self.problem.n_clients)
+        if self.rule is not None:
+            require_rule(self.rule)
         if not _is_below_one(self.dropout):
             raise InputError("dropout", self.dropout, "a probability in [0, 1)")
         if self.schedule is not constant() and not hasattr(self.hyper, "local_lr"):

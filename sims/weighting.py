@@ -7,6 +7,7 @@ the cohort by definition. The estimators are those of `fltheory.weights`: R repl
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -102,7 +103,7 @@ class ExponentialAverage:
         return _Estimated(estimator, (replicates, n_clients))
 
 
-_METHODS = ("update", "state_dict", "load_state_dict")
+_METHODS = {"update": 1, "state_dict": 0, "load_state_dict": 1}  # and the number of their arguments
 
 
 @dataclass(frozen=True)
@@ -110,21 +111,49 @@ class FromEstimator:
     """An estimator of your own: `make(n_clients)` has the interface of those of `fltheory.weights`, state included.
 
     All replicates share one, so a client may change no other's weight (`fltheory.testing.check_weight_estimator`).
-    A run raises InputError for what is no estimator, and for weights that are not finite, below 0 or not one a client.
+    A run raises InputError for what is no estimator, for weights that are not finite, below 0 or not one a client, and
+    for a state that is no mapping of names to arrays.
     """
 
     make: Callable[[int], Any]
 
     def __post_init__(self) -> None:
-        if not callable(self.make):
+        if not callable(self.make) or not _takes(self.make, 1):
             raise InputError("make", self.make, "a function of the number of clients")
 
     def start(self, replicates: int, n_clients: int, rates: npt.ArrayLike | None) -> Weights:
         made = self.make(replicates * n_clients)
-        methods = [callable(getattr(made, name, None)) for name in _METHODS]
-        if isinstance(made, type) or not hasattr(made, "weights") or not all(methods):
-            raise InputError("what make gives", made, f"an estimator, with weights, {', '.join(_METHODS)}")
+        if isinstance(made, type):
+            raise InputError("what make gives", made, "an estimator, not the class of one")
+        missing = [] if hasattr(made, "weights") else ["weights"]
+        missing += [name for name in _METHODS if not callable(getattr(made, name, None))]
+        if missing:
+            raise InputError("what make gives", made, f"an estimator that also has {', '.join(missing)}")
+        for name, arguments in _METHODS.items():
+            if not _takes(getattr(made, name), arguments):
+                allowed = f"a method that is called with {('nothing', 'one argument')[arguments]}"
+                raise InputError(f"{name} of {type(made).__name__}", getattr(made, name), allowed)
         return _Foreign(made, (replicates, n_clients))
+
+
+def _takes(function: Callable[..., Any], arguments: int) -> bool:
+    """Whether it can be called with so many arguments; what tells no signature is believed to be."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return True
+    try:
+        signature.bind(*[None] * arguments)
+    except TypeError:
+        return False
+    return True
+
+
+def require_rule(rule: Any) -> None:
+    """Raise InputError for what is no rule, such as an estimator that stands by itself, or the class of a rule."""
+    if isinstance(rule, type) or not callable(getattr(rule, "start", None)):
+        own = "for an estimator of your own FromEstimator(make), where make(n_clients) gives it"
+        raise InputError("rule", rule, f"a rule of sims.weighting, such as FedAU(50), or {own}")
 
 
 RULES: Mapping[str, type[Rule]] = {
@@ -185,8 +214,26 @@ class _Estimated:
 class _Foreign(_Estimated):
     """An estimator that is not known to be right: it gets a copy, and what it gives is looked at."""
 
+    def __init__(self, estimator: Any, shape: tuple[int, int]) -> None:
+        super().__init__(estimator, shape)
+        self.state_dict()  # a run of hours should not end at its first checkpoint
+
     def update(self, participated: BoolArray) -> None:
         super().update(participated.copy())
+
+    def state_dict(self) -> dict[str, npt.NDArray[Any]]:
+        given, about = self._estimator.state_dict(), f"state_dict() of {type(self._estimator).__name__}"
+        if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+            raise InputError(about, given, "a mapping of names to arrays of numbers")
+        state = {}
+        for name, value in given.items():
+            try:
+                state[name] = np.asarray(value)
+            except (TypeError, ValueError):  # lists of unequal length
+                state[name] = np.array(None)
+            if state[name].dtype.hasobject:
+                raise InputError(f"{name} in {about}", value, "an array of numbers")
+        return state
 
     def _shaped(self, weights: Any) -> FloatArray:
         """A bad weight would be taken for a step that is too long."""

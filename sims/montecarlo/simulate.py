@@ -52,7 +52,7 @@ def simulate(
     backend     "loky", or "dask" (the extra `cluster`), whose workers must see the store
     scheduler   address of a running Dask scheduler; without it a local cluster of `workers` processes is started
     resume      keep finished chunks, and a finished run; otherwise compute everything again (another process that
-                runs the same experiment meanwhile goes on)
+                runs the same experiment meanwhile goes on), and replace a finished run at the end or not at all
     progress    a bar on stderr
 
     Raises InputError for whatever is wrong with the experiment, before anything runs, Diverged at the first number
@@ -64,12 +64,15 @@ def simulate(
     workers, about = processes("workers", workers), json.loads(experiment.canonical)
     preflight.check(experiment)
     with backend_of(backend, scheduler, workers):
-        if resume and (run := stored.complete(store, experiment.key)) and is_sound(run):
-            return run
+        known = stored.complete(store, experiment.key)
+        known = known if known and is_sound(known) else None
+        if known and resume:
+            return known
         chunks = stored.begin(store, experiment.key, about).absolute() / "chunks"
+        kept = None if known else chunks  # beside a whole run nobody would ever go on with them
         frames: list[pl.DataFrame] = []
         try:
-            with closing(_frames(experiment, workers, chunks, resume, progress)) as found:
+            with closing(_frames(experiment, workers, kept, resume, progress)) as found:
                 for frame, stopped in found:
                     frames.append(frame)
                     if stopped:
@@ -84,7 +87,7 @@ def simulate(
         except (FileNotFoundError, InputError) as error:
             # Another process that ran the same experiment has finished it and cleared its chunks away.
             gone = isinstance(error, FileNotFoundError) or not chunks.exists()
-            if gone and (run := stored.complete(store, experiment.key)):
+            if kept and gone and (run := stored.complete(store, experiment.key)):
                 return run
             raise
         run = stored.save(store, experiment.key, about, data)
@@ -116,7 +119,7 @@ def is_sound(run: stored.Run) -> bool:
 
 
 def _frames(
-    experiment: Experiment, workers: int, chunks: os.PathLike[str], resume: bool, progress: bool
+    experiment: Experiment, workers: int, chunks: os.PathLike[str] | None, resume: bool, progress: bool
 ) -> Generator[tuple[pl.DataFrame, Stopped | None]]:
     """The data of every chunk, in order, and why it stopped, if it did."""
     for index, contestant in enumerate(experiment.algorithm):

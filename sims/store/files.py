@@ -91,12 +91,21 @@ class Run:
 
 
 def begin(store: str | os.PathLike[str], key: str, experiment: Mapping[str, Any]) -> Path:
-    """Note that a run was begun, and give its folder; what is known of the key already stays."""
+    """Note that a run was begun, and give its folder; what is known of the key already stays.
+
+    Raises InputError if it cannot be written, or if a folder has a name that a file of a run has: that would be told
+    at its end only.
+    """
     folder = _folder(store) / key
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError("store", str(store), f"a folder that can be written ({error.strerror})") from None
+    for where, inner, _ in os.walk(folder):
+        for name in inner:
+            if Path(name).suffix in (".json", ".parquet", ".npz"):
+                allowed = f"one in which {Path(where, name)} is a file that can be replaced, and no folder"
+                raise InputError("store", str(store), allowed)
     if _read(folder) is None:
         _write_manifest(folder, key, experiment, PARTIAL, KILLED, None, 0)
     return folder

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
@@ -14,9 +17,11 @@ from sims.training.engines import Batch, Engine, backward, loss_of
 from sims.training.layout import Layout
 
 PROBE = 3  # samples on which a module is tried
+LOOKED_AT = 2**22  # numbers of the inputs that are looked at together
 SEEDS = (1, 2)
 CLOSE = 1e-3  # relative difference of outputs that rounding in single precision may make
-APART = 0.1  # of the gradients by a parameter: more than rounding makes, also where it switches a ReLU
+APART = {"full": 1e-2, "half": 0.1}  # of gradients by a parameter: more than rounding makes (found: 5e-6 and 0.06),
+SLIGHT = {"full": 1e-5, "half": 1e-3}  # beside this of the gradient by all of them (found: 1e-6 and 0.01)
 DRAWN = "one that draws no random numbers (dropout of sims.training.models.layers)"
 PURE = "one that leaves its parameters as they are (no embedding with max_norm)"
 
@@ -30,11 +35,12 @@ def require_trainable(
 ) -> None:
     """Raise InputError unless the module can be trained on these data, with this policy for its buffers.
 
-    Its parameters are all trained and have no hooks, and its buffers allow the policy (`sims.training.buffers`); it
-    leaves its inputs and parameters as they are, and draws no random numbers (dropout has its masks from outside,
-    `sims.training.models.layers`); what it makes of a sample does not depend on the others of the batch, but for local
-    steps with averaged buffers; and it gives finite logits (B, classes) for as many classes as there are. Test data,
-    if there are any, are inputs that it takes, with classes that it has logits of.
+    Its parameters are floats of one dtype, all trained, and have no hooks, and its buffers allow the policy
+    (`sims.training.buffers`); it leaves its inputs and parameters as they are, keeps nothing of earlier calls, and
+    draws no random numbers (dropout has its masks from outside, `sims.training.models.layers`); what it makes of a
+    sample does not depend on the others of the batch, but for local steps with averaged buffers; and it gives finite
+    logits (B, classes) for as many classes as there are. All inputs are finite. Test data, if there are any, are inputs
+    that it takes, with classes that it has logits of.
     """
     name = type(module).__name__
     require_shapes(module)
@@ -46,7 +52,8 @@ def require_trainable(
     some, before = inputs[:PROBE], {own: part.detach().clone() for own, part in module.named_parameters()}
     if not len(some):
         raise InputError("inputs", tuple(inputs.shape), "some samples")
-    _require_finite("inputs", some)
+    _require_finite("inputs", inputs)
+    fresh = _fresh(module)
     outputs = [_outputs(module, some, seed) for seed in SEEDS]
     shape, largest = tuple(outputs[0].shape), int(targets.max())
     if len(shape) != 2 or shape[0] != len(some) or shape[1] <= largest:
@@ -67,12 +74,38 @@ def require_trainable(
         alone = torch.cat([_outputs(module, one[None], SEEDS[0]) for one in some])
     except InputError:  # batch normalisation has no variance of one sample
         raise InputError("module", name, by_itself) from None
-    if not torch.allclose(alone, outputs[0], rtol=CLOSE, atol=CLOSE * float(outputs[0].abs().max())):
+    if not _close(alone, outputs[0]):
         raise InputError("module", name, by_itself)
+    _require_no_memory(module, fresh, some)
     if buffers != "refuse":
         _require_buffers(module, some, buffers)
     if test is not None and len(test[0]):
         _require_test(module, *test, shape[1])
+
+
+def require_tensors(module: Any, inputs: Any, targets: Any, test: Any = None) -> None:
+    """Raise InputError for what is no module, and for data that are no tensors of samples with a class for each."""
+    if not isinstance(module, nn.Module):
+        raise InputError("module", module, "a torch.nn.Module, made and not only its class")
+    if test is not None and not (isinstance(test, tuple | list) and len(test) == 2):
+        raise InputError("test", test, "a pair of inputs and classes")
+    pairs = [("inputs", inputs, "targets", targets), *([("test inputs", test[0], "test", test[1])] if test else [])]
+    for what, samples, of, classes in pairs:
+        for name, data in ((what, samples), (of, classes)):
+            if not isinstance(data, Tensor):
+                allowed = "a tensor (torch.as_tensor makes one of an array or a list)"
+                raise InputError(name, type(data).__name__, allowed)
+            if data.layout != torch.strided or not data.ndim:
+                kind = str(data.layout).removeprefix("torch.")
+                raise InputError(name, f"{kind} of shape {tuple(data.shape)}", "dense, with a row for each sample")
+        _require_classes(of, classes, len(samples))
+
+
+def _require_classes(what: str, classes: Tensor, size: int) -> None:
+    if classes.shape != (size,):
+        raise InputError(what, tuple(classes.shape), f"one class for each of the {size} inputs")
+    if classes.is_floating_point() or classes.dtype == torch.bool or (size and int(classes.min()) < 0):
+        raise InputError(what, classes[:3].tolist(), "whole numbers of at least 0")
 
 
 def require_shapes(module: nn.Module) -> None:
@@ -85,32 +118,75 @@ def require_own_gradients(module: nn.Module, engine: Engine, layout: Layout, mod
     """Raise InputError unless an engine's gradients are those of the module with this model (d,) written into it.
 
     A module may hold its start where an engine puts no other model: in a view of a parameter, or, with `vmap`, in a
-    list. The batch is that of one client. A module that fails there, or has gradients that are not finite, is taken.
+    list. The batch is that of one client. A module that fails there alone, or has gradients that are not finite, is
+    taken.
     """
     inputs, targets, masks = batch
     own = dict(module.named_parameters())
     before = {name: parameter.detach().clone() for name, parameter in own.items()}
-    elsewhere = layout.named(model)
+    elsewhere, one = layout.named(model), (inputs[0], targets[0], tuple(mask[0] for mask in masks))
+    failed = False
     _write(module, elsewhere)
     try:
-        loss = loss_of(module, None, inputs[0], targets[0], tuple(mask[0] for mask in masks))
-        slopes = backward(loss, list(own.values()))
+        slopes = backward(loss_of(module, None, *one), list(own.values()))
         written = [name for name, parameter in own.items() if not _same(parameter, elsewhere[name])]
     except Exception:  # whatever a module makes of numbers that no step leads to, such as a scale below 0
-        return
+        failed = True
     finally:
         _write(module, before)
+    if failed:
+        loss_of(module, None, *one)  # fails again if it kept a tensor of the engine
+        return
     if written:
         raise InputError("module", f"{type(module).__name__}, which writes to {written}", PURE)
     found = engine.gradients(model[None], *batch)[0]
     expected = [torch.zeros_like(p) if s is None else s for p, s in zip(own.values(), slopes, strict=True)]
-    slight = CLOSE * float(torch.stack([slope.norm() for slope in expected]).norm())
+    kind = "half" if torch.finfo(model.dtype).bits < 32 else "full"
+    slight = SLIGHT[kind] * float(torch.stack([slope.norm() for slope in expected]).norm())
     pairs = zip(own, expected, layout.named(found).values(), strict=False)  # what more is found is of buffers
-    wrong = [name for name, e, f in pairs if float((f - e).norm()) > APART * float(e.norm()) + slight]
+    wrong = [name for name, e, f in pairs if float((f - e).norm()) > APART[kind] * float(e.norm()) + slight]
     if wrong:
         plain = "plain parameters, used where they are registered, with no views or lists of them"
+        plain += "" if engine.name == "sequential" else ' and products in their own precision; or engine = "sequential"'
         allowed = f"one whose gradients the engine {engine.name!r} finds, by {wrong}, too ({plain})"
         raise InputError("module", type(module).__name__, allowed)
+
+
+def _fresh(module: nn.Module) -> nn.Module | None:
+    """A copy that was never called; None if there is none, as of a module with a lock."""
+    try:
+        return copy.deepcopy(module)
+    except Exception:
+        return None
+
+
+def _require_no_memory(module: nn.Module, fresh: nn.Module | None, some: Tensor) -> None:
+    """Raise InputError unless a module that was called before does with other parameters what a fresh copy does.
+
+    A product of its parameters that it keeps would be that of its start for every client. It is called twice there: of
+    a mean over calls the first, at the start, tells nothing. A module that fails there is taken.
+    """
+    if fresh is None:
+        return
+    layout = Layout(module)
+    other = 1.25 * torch.cat([part.detach().reshape(-1) for part in module.parameters()]) + 0.1
+    try:
+        with layout.held(module, other):
+            _outputs(module, some, SEEDS[0])
+            again = _outputs(module, some, SEEDS[0])
+            with layout.held(fresh, other):  # within, as a function of the module's that was not copied uses its own
+                expected = _outputs(fresh, some, SEEDS[0])
+    except InputError:
+        return
+    if bool(torch.isfinite(expected).all()) and not _close(again, expected):
+        allowed = "one that keeps nothing of earlier calls (such as a product or a mean of its parameters)"
+        raise InputError("module", type(module).__name__, allowed)
+
+
+def _close(found: Tensor, expected: Tensor) -> bool:
+    """Whether outputs differ by no more than rounding."""
+    close = max(CLOSE, 4 * torch.finfo(expected.dtype).eps if expected.is_floating_point() else 0)
+    return torch.allclose(found, expected, rtol=close, atol=close * float(expected.abs().max()))
 
 
 def _write(module: nn.Module, numbers: dict[str, Tensor]) -> None:
@@ -127,6 +203,9 @@ def _same(one: Tensor, other: Tensor) -> bool:
 def _require_parameters(module: nn.Module) -> None:
     """All are trained, and nothing hangs on them: models stand in their place, and would pass hooks by unseen."""
     own = dict(module.named_parameters())
+    kinds = {part.dtype for part in own.values()}
+    if len(kinds) > 1 or any(not kind.is_floating_point for kind in kinds):
+        raise InputError("module", sorted(map(str, kinds)), "one whose parameters are floats of one dtype")
     frozen = [name for name, parameter in own.items() if not parameter.requires_grad]
     if frozen or not own:
         allowed = "one with parameters, all of them trained (requires_grad)"
@@ -149,14 +228,22 @@ def _require_layers(module: nn.Module) -> None:
         raise InputError("module", name, PURE)
 
 
-def _require_finite(what: str, some: Tensor) -> None:
-    if not bool(torch.isfinite(some).all()):
-        raise InputError(what, some[~torch.isfinite(some)][0].item(), "finite numbers")
+def _require_finite(what: str, inputs: Tensor) -> None:
+    """Raise InputError that names the first sample with a number that is not finite; all of them are looked at."""
+    if not inputs.is_floating_point() and not inputs.is_complex():
+        return
+    size = max(1, LOOKED_AT // max(1, inputs[0].numel()))
+    for first, some in zip(range(0, len(inputs), size), torch.split(inputs, size), strict=True):
+        if bool(torch.isfinite(some.sum())):  # as no sum is with one that is not, and five times faster
+            continue
+        wrong = ~torch.isfinite(some)
+        for bad in wrong.reshape(len(some), -1).any(dim=1).nonzero()[:1].flatten().tolist():
+            raise InputError(f"{what}[{first + bad}]", some[bad][wrong[bad]][0].item(), "of finite numbers")
 
 
 def _require_test(module: nn.Module, inputs: Tensor, targets: Tensor, classes: int) -> None:
     """The module takes the test inputs, and has logits of their classes."""
-    _require_finite("test inputs", inputs[:PROBE])
+    _require_finite("test inputs", inputs)
     _outputs(module, inputs[:PROBE], SEEDS[0], "test inputs")
     if (largest := int(targets.max())) >= classes:
         raise InputError("test", largest, f"classes below {classes}, of which the module has logits")

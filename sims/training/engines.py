@@ -121,7 +121,16 @@ class Vmapped:
             value = loss_of(module, layout.everywhere({**parts, **own}), inputs, targets, masks, bf16)
             return value, torch.cat([part.reshape(-1) for part in own.values()]) if own else rest
 
-        self._pass: Callable[..., tuple[Tensor, Tensor]] = torch.func.vmap(torch.func.grad(loss, has_aux=True))
+        all_clients = torch.func.vmap(torch.func.grad(loss, has_aux=True))
+
+        def found(*of_clients: Any) -> tuple[Tensor, Tensor]:
+            slopes, renewed = all_clients(*of_clients)
+            if slopes.requires_grad:  # by a tensor that stands in for no client's
+                allowed = 'one whose tensors with gradients are its parameters, not in lists; or engine = "sequential"'
+                raise InputError("module", type(module).__name__, allowed)
+            return slopes, renewed
+
+        self._pass: Callable[..., tuple[Tensor, Tensor]] = found
 
     def at_once(self, itemsize: int) -> int | None:
         return None

@@ -57,13 +57,14 @@ class One:
     origin: Path | None = None
     resume: bool = True
 
-    def __call__(self, folder: Path, every: int, progress: Progress | None = None) -> Result:
+    def __call__(self, folder: Path | None, every: int, progress: Progress | None = None) -> Result:
         """Run it, or go on from the checkpoint in the folder; a finished one is read, unless all is done again.
 
+        folder     None to keep nothing
         every      rounds between checkpoints
         """
-        done, checkpoint = folder / f"{self.name}.npz", folder / f"{self.name}.checkpoint.npz"
-        if self.resume and (result := _load(done)) is not None:
+        done, checkpoint = (folder and folder / f"{self.name}.{end}" for end in ("npz", "checkpoint.npz"))
+        if done and self.resume and (result := _load(done)) is not None:
             return result
         try:
             with one_thread():
@@ -74,14 +75,15 @@ class One:
             label = f"{from_canonical(self.experiment).algorithm[self.algorithm].label}, replicate {self.replicate}"
             allowed = f"one that fits into memory, which was used up during its run ({reason_of(error)})"
             raise InputError("algorithm", label, allowed) from error
-        _save(done, result)
-        checkpoint.unlink(missing_ok=True)
+        if done and checkpoint:
+            _save(done, result)
+            checkpoint.unlink(missing_ok=True)
         return result
 
-    def _run(self, checkpoint: Path, every: int, progress: Progress | None) -> Result:
+    def _run(self, checkpoint: Path | None, every: int, progress: Progress | None) -> Result:
         """What `__call__` does, from the checkpoint on if there is one."""
         simulation = self.simulation()
-        if self.resume and checkpoint.is_file():
+        if checkpoint and self.resume and checkpoint.is_file():
             try:
                 checkpoints.restore(simulation, checkpoint)
             except InputError:  # damaged, or of another version: from the start
@@ -90,7 +92,8 @@ class One:
         try:
             while simulation.round < simulation.rounds:
                 simulation.advance(min(simulation.round + every, simulation.rounds))
-                checkpoints.save(simulation, checkpoint)
+                if checkpoint:
+                    checkpoints.save(simulation, checkpoint)
                 if progress:
                     progress(self.name, simulation.round, _latest(simulation))
         except Diverged as error:
@@ -136,7 +139,8 @@ def train(
     """Run a training experiment, or go on with one that was interrupted, and give what the store then holds of it.
 
     store, workers, backend, scheduler   as for `sims.montecarlo.simulate.simulate`
-    resume       keep finished runs and checkpoints; otherwise train everything again
+    resume       keep finished runs and checkpoints; otherwise train everything again, and replace a finished run at the
+                 end or not at all
     checkpoint   rounds between checkpoints, by default those between two records
     progress     called after every checkpoint on one worker, after every run on several
 
@@ -146,8 +150,10 @@ def train(
     if experiment.kind != "train":
         raise InputError("kind", experiment.kind, '"train" (run: fltheory simulate)')
     workers, about = processes("workers", workers), json.loads(experiment.canonical)
-    if resume and (run := stored.complete(store, experiment.key)) and is_sound(run):
-        return run
+    known = stored.complete(store, experiment.key)
+    known = known if known and is_sound(known) else None
+    if known and resume:
+        return known
     needs = []
     for index, contestant in enumerate(about["algorithm"]):
         setup: Any = setup_of(about, index, outlined=True)
@@ -158,7 +164,9 @@ def train(
     origin = _origin(experiment, store)
     preflight.check(experiment, origin and origin[1])
     folder = stored.begin(store, experiment.key, about).absolute() / "runs"
-    folder.mkdir(exist_ok=True)
+    kept = None if known else folder  # beside a whole run nobody would ever go on with them
+    if kept:
+        kept.mkdir(exist_ok=True)
     every = checkpoint or experiment.record.every or 1
     jobs = [
         One(experiment.canonical, algorithm, replicate, origin and origin[0].folder.absolute(), resume)
@@ -168,7 +176,7 @@ def train(
     finished: list[tuple[One, Result]] = []
     try:
         with backend_of(backend, scheduler, workers):
-            for job, result in zip(jobs, _results(jobs, folder, every, workers, progress), strict=True):
+            for job, result in zip(jobs, _results(jobs, kept, every, workers, progress), strict=True):
                 finished.append((job, result))
                 if progress and workers > 1:
                     progress(job.name, experiment.rounds, {})
@@ -177,7 +185,7 @@ def train(
         raise
     except FileNotFoundError:
         # Another process that ran the same experiment has finished it and cleared its checkpoints away.
-        if not folder.exists() and (run := stored.complete(store, experiment.key)):
+        if kept and not folder.exists() and (run := stored.complete(store, experiment.key)):
             return run
         raise
     spent = np.sum([result["seconds"] for _, result in finished], axis=0)
@@ -221,7 +229,9 @@ def _origin(experiment: Experiment, store: str | os.PathLike[str]) -> tuple[stor
     return run, models[0]
 
 
-def _results(jobs: list[One], folder: Path, every: int, workers: int, progress: Progress | None) -> Iterator[Result]:
+def _results(
+    jobs: list[One], folder: Path | None, every: int, workers: int, progress: Progress | None
+) -> Iterator[Result]:
     if workers == 1:
         return (job(folder, every, progress) for job in jobs)
     return in_order((joblib.delayed(job)(folder, every) for job in jobs), workers, first=_torch_first)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +35,7 @@ class Sampler:
     replacement      independent samples; otherwise in random order within a round, over again when they are used up
     client_weights   what clients count in f, one of CLIENT_WEIGHTS; `scales` are their `loss_scales`
 
-    Raises InputError for a client without samples, and for an index that is no sample's.
+    Raises InputError for parts that are no rows, a client without samples, and an index that is no sample's.
     """
 
     def __init__(
@@ -45,13 +46,14 @@ class Sampler:
         replacement: bool,
         client_weights: str = "uniform",
     ) -> None:
-        self.sizes = np.array([len(part) for part in parts], dtype=np.int64)
-        if not len(parts) or not self.sizes.all():
-            empty = int(np.argmin(self.sizes)) if len(parts) else "no client"
+        given = _rows(parts)
+        self.sizes = np.array([part.size for part in given], dtype=np.int64)
+        if not given or not self.sizes.all():
+            empty = int(np.argmin(self.sizes)) if given else "no client"
             raise InputError("parts", empty, "samples for every client (this one has none)")
-        if any(np.asarray(part).dtype.kind not in "iu" for part in parts):
-            raise InputError("parts", [np.asarray(part).dtype.name for part in parts][:3], "whole numbers")
-        self.order = np.concatenate(parts).astype(np.int64)
+        if any(part.dtype.kind not in "iu" for part in given):
+            raise InputError("parts", [part.dtype.name for part in given][:3], "whole numbers")
+        self.order = np.concatenate(given).astype(np.int64)
         wrong = self.order[(self.order < 0) | (self.order >= n_samples)]
         if wrong.size:
             raise InputError("parts", int(wrong[0]), f"indices of the {n_samples} samples, counted from 0")
@@ -100,6 +102,19 @@ class Sampler:
         round_trip, place = np.divmod(np.arange(wanted), sizes[..., None])
         flat = permutations.reshape(*sizes.shape, -1)
         return np.take_along_axis(flat, round_trip * longest + place, axis=-1)
+
+
+def _rows(parts: Any) -> list[npt.NDArray[Any]]:
+    """The parts as arrays (n_i,). Raises InputError for what is no row of numbers for each client."""
+    allowed = "for each client one row of the indices of its samples"
+    try:
+        rows = [np.asarray(part) for part in parts]
+    except (TypeError, ValueError):  # one number, rows in a row that differ in length
+        raise InputError("parts", parts, allowed) from None
+    for client, row in enumerate(rows):
+        if row.ndim != 1:
+            raise InputError(f"shape of parts[{client}]", row.shape, f"(n,): {allowed}")
+    return rows
 
 
 def _passes(rng: np.random.Generator, size: int, wanted: int) -> IntArray:

@@ -23,7 +23,7 @@ from sims.algorithms.protocol import Cohort, Work
 from sims.problems.base import Constants, Draws
 from sims.refusals import is_out_of_memory, reason_of
 from sims.training import augment, engines, precision, tables
-from sims.training.accepted import require_own_gradients, require_trainable
+from sims.training.accepted import require_own_gradients, require_tensors, require_trainable
 from sims.training.buffers import averaged, stepping
 from sims.training.layout import Layout
 from sims.training.models.layers import masks_from
@@ -97,7 +97,8 @@ class Task:
     client_weights what clients count in f, one of `sims.training.samples.CLIENT_WEIGHTS`
 
     Raises InputError for a module that cannot be trained here (`sims.training.accepted`), or not with this engine and
-    batch, classes that are none, an empty client, and a device that is not there.
+    batch, data that are no tensors, inputs that are not finite, classes that are none, an empty client, and a device
+    that is not there.
     """
 
     constants = UNKNOWN
@@ -126,8 +127,7 @@ class Task:
         short: str | None = None,
         client_weights: str = "uniform",
     ) -> None:
-        for (what, classes), of in ((("targets", targets), inputs), *([(("test", test[1]), test[0])] if test else [])):
-            _require_classes(what, classes, len(of))
+        require_tensors(module, inputs, targets, test)
         tables.require_place(memory)
         self.device, self.memory = a_device(device), memory
         self.module = module.to(self.device)
@@ -137,8 +137,8 @@ class Task:
         self.partition = partition
         self._evaluated: tuple[Tensor, Evaluation] | None = None
         self.buffers, self.layout = buffers, Layout(module, buffers)
-        self.n_clients, self.dimension = len(parts), sum(self.layout.sizes)
         self.sampler = Sampler(parts, len(inputs), count("batch", batch), replacement, client_weights)
+        self.n_clients, self.dimension = len(self.sampler.sizes), sum(self.layout.sizes)
         self.client_weights = client_weights
         self.augmentation, self.per_image = augmentation, per_image
         self._augment_width, self._normalised = augment.width(augmentation), {"mean": mean, "std": std}
@@ -392,13 +392,6 @@ class Task:
         decay = self.weight_decay * models
         decay[:, self.layout.trained :] = 0  # buffers
         return gradients + decay
-
-
-def _require_classes(what: str, classes: Tensor, size: int) -> None:
-    if classes.shape != (size,):
-        raise InputError(what, tuple(classes.shape), f"one class for each of the {size} inputs")
-    if classes.is_floating_point() or classes.dtype == torch.bool or (size and int(classes.min()) < 0):
-        raise InputError(what, classes[:3].tolist(), "whole numbers of at least 0")
 
 
 def a_device(name: str) -> torch.device:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from analysis.simulate_command import simulate_file
+from fltheory.errors import InputError
 from sims import catalogue, experiment
 from sims.algorithms import algorithms
 from sims.problems import noises, problems
@@ -67,6 +68,30 @@ def test_the_page_has_every_name_with_its_parameters(
 ) -> None:
     on_page = {row[0]: row[1] for row in rows(heading, table)}
     assert on_page == {f"`{name}`": shown(make, implied) for name, make in known.items()}
+
+
+def test_the_page_has_every_key_of_the_schema_with_its_default() -> None:
+    on_page = [key for row in rows("Keys of a file") for key in re.findall(r"`([^`]+)`", row[0])]
+    schema = experiment.Experiment.model_fields
+    assert {key.split(" = ")[0] for key in on_page} == {*schema, "scale", "sweep"}
+    for key, _, default in (key.partition(" = ") for key in on_page):
+        if default:
+            given = schema[key].default
+            assert tomllib.loads(f"v = {default}")["v"] == getattr(given, "name", given)
+        else:
+            assert key not in schema or schema[key].is_required() or key == "record"
+    for heading, beside in (("Algorithms", experiment.Contestant), ("What is recorded", experiment.Recording)):
+        text = PAGE.split(f"## {heading}\n")[1].split("| `")[0]
+        for key in beside.model_fields.keys() - {"name", "parameters"}:
+            assert re.search(rf"`{key}( = [^`]+)?`", text), key
+
+
+def test_n_clients_is_that_of_the_problem_where_a_process_has_it() -> None:
+    assert catalogue.process({"name": "uniform-subset", "cohort_size": 2}, 3).n_clients == 3
+    with pytest.raises(InputError, match=r"^number of clients of the process must be 3"):
+        catalogue.process({"name": "uniform-subset", "cohort_size": 2, "n_clients": 2}, 3)
+    with pytest.raises(InputError, match=r"^parameter of process markov must be one of .*; got 'n_clients'"):
+        catalogue.process({"name": "markov", "p": 0.5, "n_clients": 3}, 3)
 
 
 def test_the_page_says_what_algorithms_look_at_and_where_they_are_from() -> None:

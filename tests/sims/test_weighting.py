@@ -60,16 +60,61 @@ def test_bad_weights_are_told_as_such_and_not_as_a_step_that_is_too_long(bad):
         run.advance()
 
 
-def test_what_makes_no_estimator_is_told_as_such():
-    with pytest.raises(InputError, match=r"^make must be a function of the number of clients; got 3"):
-        FromEstimator(3)
+class Own(FedAUWeights):
+    def __init__(self, n_clients):
+        super().__init__(n_clients, cutoff=5)
 
-    class Half(FedAUWeights):
-        update = None
 
-    for made in (None, 5, FedAUWeights, Half(12, cutoff=5)):
-        with pytest.raises(InputError, match=r"^what make gives must be an estimator, with weights, .*; got"):
-            simulation(FromEstimator(lambda n_clients, made=made: made))
+@pytest.mark.parametrize("rule", [Own, Own(3), FedAU, "fedau", Own.update])
+def test_what_is_no_rule_is_told_how_an_estimator_becomes_one(rule):
+    with pytest.raises(InputError, match=r"^rule must be a rule of sims.weighting, .* FromEstimator\(make\), where"):
+        simulation(rule)
+
+
+@pytest.mark.parametrize("make", [3, lambda: None, lambda n_clients, cutoff: None])
+def test_what_makes_no_estimator_is_told_as_such(make):
+    with pytest.raises(InputError, match=r"^make must be a function of the number of clients; got"):
+        FromEstimator(make)
+
+
+def own(**methods):
+    """An estimator with these in place of its own."""
+    return FromEstimator(type("Broken", (Own,), methods))
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        (FromEstimator(lambda n: None), "what make gives must be .* also has weights, update, state_dict, load_state"),
+        (FromEstimator(lambda n: Own), "what make gives must be an estimator, not the class of one; got"),
+        (own(update=None), "what make gives must be an estimator that also has update; got"),
+        (own(state_dict=None, load_state_dict=3), "what make gives must .* also has state_dict, load_state_dict; got"),
+        (own(update=lambda self: None), "update of Broken must be a method that is called with one argument; got"),
+        (own(state_dict=lambda self, more: {}), "state_dict of Broken must be a method that is called with nothing;"),
+        (own(load_state_dict=lambda self: None), "load_state_dict of Broken must be a method .* one argument; got"),
+        (own(state_dict=lambda self: None), r"state_dict\(\) of Broken must be a mapping of names .*; got None"),
+        (own(state_dict=lambda self: [1]), r"state_dict\(\) of Broken must be a mapping"),
+        (own(state_dict=lambda self: {1: 1}), r"state_dict\(\) of Broken must be a mapping"),
+        (own(state_dict=lambda self: {"t": None}), r"t in state_dict\(\) of Broken must be an array .*; got None"),
+        (own(state_dict=lambda self: {"t": [[1], []]}), r"t in state_dict\(\) of Broken must be an array of numbers"),
+    ],
+)
+def test_what_an_estimator_lacks_is_named_before_the_run(rule, told):
+    with pytest.raises(InputError, match=f"^{told}"):
+        simulation(rule)
+
+
+def test_numbers_and_lists_are_a_state_too():
+    class Listed(Own):
+        def state_dict(self):
+            return {name: array.tolist() for name, array in super().state_dict().items()}
+
+    half, found, expected = (simulation(FromEstimator(Listed)) for _ in range(3))
+    half.advance(11)
+    found.load_state_dict(half.state_dict())
+    found.advance()
+    expected.advance()
+    assert np.array_equal(found.state.linear["x"], expected.state.linear["x"])
 
 
 def test_an_estimator_that_writes_into_its_argument_changes_no_record():

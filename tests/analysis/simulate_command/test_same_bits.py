@@ -92,6 +92,24 @@ def test_an_interrupted_run_keeps_what_it_has_and_goes_on(file, tmp_path, monkey
     assert [run.status for run in stored.runs(tmp_path / "store")] == ["complete"]
 
 
+def test_a_whole_run_stays_alone_where_computing_it_again_is_stopped(file, tmp_path, monkeypatch):
+    """Whatever is kept would never be gone on with: the whole run is there."""
+    run, original = quietly(file, tmp_path / "store"), replicates.Replicates.__call__
+    before, seen = sorted(run.folder.iterdir()), []
+
+    def interrupted(task, chunk, rng):
+        if chunk == 1:
+            seen.extend(sorted(run.folder.iterdir()))  # what a kill at this moment would leave
+            raise KeyboardInterrupt
+        return original(task, chunk, rng)
+
+    monkeypatch.setattr(replicates.Replicates, "__call__", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        quietly(file, tmp_path / "store", resume=False)
+    assert sorted(run.folder.iterdir()) == seen == before
+    assert quietly(file, tmp_path / "store") == run
+
+
 KILLED = """
 import sys, time
 from pathlib import Path

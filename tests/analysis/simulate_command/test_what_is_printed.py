@@ -1,6 +1,7 @@
 """What `fltheory simulate` and `fltheory results` print of a run, as text and as JSON."""
 
 import json
+import re
 import sys
 
 import numpy as np
@@ -108,9 +109,8 @@ def test_a_folder_where_a_file_of_the_store_would_be_is_told(file, tmp_path, mon
         main()
     assert stop.value.code == 2
     said = capsys.readouterr().err.splitlines()[-1]
-    assert said.startswith(
-        "fltheory: files must be in a place where they can be read and written (Is a directory); got"
-    )
+    assert re.match(r"fltheory: store must be one in which .*complete.json is a file .*, and no folder; got", said)
+    assert not (run.folder / "chunks").exists()  # before the run
 
 
 def test_one_replicate_has_no_standard_error(tmp_path):

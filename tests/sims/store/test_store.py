@@ -296,3 +296,10 @@ def test_a_store_that_cannot_be_written(tmp_path):
     for use in (stored.runs, lambda store: stored.begin(store, KEY, {}), lambda store: stored.complete(store, KEY)):
         with pytest.raises(InputError, match="store must be a folder for results; got ''"):
             use("")
+
+
+@pytest.mark.parametrize("name", ["complete.json", "partial.json", "models.npz", "runs/0-0.npz"])
+def test_a_folder_in_the_place_of_a_file_is_told_before_a_run(name, tmp_path):
+    (tmp_path / KEY / name).mkdir(parents=True)
+    with pytest.raises(InputError, match=rf"^store must be one in which .*{name} is a file .*, and no folder; got"):
+        stored.begin(tmp_path, KEY, EXPERIMENT)

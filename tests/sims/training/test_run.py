@@ -168,6 +168,22 @@ def test_all_is_done_again_where_nothing_is_to_be_kept(whole, tmp_path):
     assert len([name for name, _ in rounds if name == "0-0"]) == len([name for name, _ in rounds if name == "0-1"])
 
 
+def test_a_whole_run_stays_alone_where_training_it_again_is_stopped(whole, tmp_path):
+    experiment = parse(CONTENT)
+    run, seen = stored.save(tmp_path, experiment.key, whole.experiment, whole.data()), []
+
+    def stop(name, *_):
+        if name == "1-0":
+            seen.extend(sorted(run.folder.iterdir()))
+            raise KeyboardInterrupt
+
+    before = sorted(run.folder.iterdir())
+    with pytest.raises(KeyboardInterrupt):
+        train(experiment, store=tmp_path, resume=False, progress=stop)
+    assert sorted(run.folder.iterdir()) == seen == before
+    assert train(experiment, store=tmp_path, resume=False).sha256 == whole.sha256
+
+
 def test_a_killed_run_goes_on_from_its_checkpoint(whole, tmp_path):
     experiment = parse(CONTENT)
     folder = tmp_path / experiment.key / "runs"

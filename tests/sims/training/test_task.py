@@ -422,7 +422,7 @@ def test_a_parameter_that_is_not_used_has_gradient_zero_with_every_engine(engine
 def test_samples_that_are_no_numbers_are_not_blamed_on_the_module():
     inputs, targets = data((5,))
     inputs[1, 2] = torch.nan
-    with pytest.raises(InputError, match="inputs must be finite numbers; got nan"):
+    with pytest.raises(InputError, match=r"inputs\[1\] must be of finite numbers; got nan"):
         Task(torch.nn.Linear(5, 4).double(), inputs, targets, parts())
 
 

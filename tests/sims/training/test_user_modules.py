@@ -17,7 +17,7 @@ from torch.nn.functional import cross_entropy, embedding, linear  # noqa: E402
 from torch.nn.utils import parameters_to_vector, prune, vector_to_parameters  # noqa: E402
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential  # noqa: E402
 
-from sims.training import models, problem  # noqa: E402
+from sims.training import accepted, models, problem  # noqa: E402
 from sims.training.outline import outline  # noqa: E402
 from sims.training.task import Task  # noqa: E402
 
@@ -258,13 +258,55 @@ def test_a_lazy_module_is_refused(monkeypatch):
     [
         ((INPUTS[:2], torch.tensor([0, 3])), "test must be classes below 3, of which the module has logits; got 3"),
         ((INPUTS[:2, :4], TARGETS[:2]), r"module must be one for test inputs \(2, 4\) of float64"),
-        ((INPUTS[:2] * torch.nan, TARGETS[:2]), "test inputs must be finite numbers; got nan"),
+        ((INPUTS[:2] * torch.nan, TARGETS[:2]), r"test inputs\[0\] must be of finite numbers; got nan"),
         ((INPUTS[:2].float(), TARGETS[:2]), r"module must be one for test inputs \(2, 6\) of float32"),
     ],
 )
 def test_test_data_that_the_module_cannot_be_tested_on_are_refused(test, sentence):
     with pytest.raises(InputError, match=sentence):
         task(seeded(chain), test=test)
+
+
+@pytest.mark.parametrize("place", [0, 20, 23])
+@pytest.mark.parametrize("what", ["inputs", "test inputs"])
+def test_the_first_sample_with_no_number_is_named_wherever_it_is(what, place, monkeypatch):
+    monkeypatch.setattr(accepted, "LOOKED_AT", 7 * FEATURES)
+    bad = INPUTS.clone()
+    bad[place, 2], bad[23, 0] = torch.inf, torch.nan
+    with pytest.raises(InputError, match=rf"^{what}\[{place}\] must be of finite numbers; got"):
+        task(seeded(chain), **({"inputs": bad} if what == "inputs" else {"test": (bad, TARGETS)}))
+
+
+def test_large_numbers_whose_sum_is_infinite_are_numbers():
+    accepted._require_finite("inputs", torch.full((5, 3), 3e38))
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"module": nn.Linear}, "module must be a torch.nn.Module, made and not only its class; got <class"),
+        ({"inputs": INPUTS.numpy()}, r"inputs must be a tensor \(torch.as_tensor makes one .*\); got 'ndarray'"),
+        ({"inputs": INPUTS.to_sparse()}, "inputs must be dense, with a row for each sample; got 'sparse_coo of shape"),
+        ({"inputs": INPUTS[0, 0]}, "inputs must be dense, with a row for each sample; got 'strided of shape"),
+        ({"targets": TARGETS.tolist()}, r"targets must be a tensor .*; got 'list'"),
+        ({"test": (INPUTS.numpy(), TARGETS)}, r"test inputs must be a tensor .*; got 'ndarray'"),
+        ({"test": INPUTS}, "test must be a pair of inputs and classes; got tensor"),
+        ({"test": (INPUTS, TARGETS, TARGETS)}, "test must be a pair of inputs and classes; got"),
+        ({"parts": np.arange(SAMPLES)[:, None, None]}, r"shape of parts\[0\] must be \(n,\): for each client one row"),
+        ({"parts": [*PARTS[:2], PARTS[2][:, None]]}, r"shape of parts\[2\] must be .*; got \(8, 1\)"),
+        ({"parts": np.arange(SAMPLES)}, r"shape of parts\[0\] must be .*; got \(\)"),
+        ({"parts": 3}, "parts must be for each client one row of the indices of its samples; got 3"),
+        ({"parts": [[[0, 1], [2]], [3]]}, "parts must be for each client one row"),
+    ],
+)
+def test_what_is_no_module_and_no_data_is_told_as_such(changed, sentence):
+    given = {"module": seeded(chain), "inputs": INPUTS, "targets": TARGETS, "parts": PARTS}
+    with pytest.raises(InputError, match=f"^{sentence}"):
+        Task(**{**given, **changed})
+
+
+def test_a_table_with_a_row_for_each_client_is_parts():
+    assert task(seeded(chain), parts=np.arange(SAMPLES).reshape(3, 8)).n_clients == 3
 
 
 @pytest.mark.parametrize("kind", [torch.int32, torch.uint8])
