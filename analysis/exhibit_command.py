@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from analysis.figures.style import GREY, WIDTH, Picture, house_style, save
 from analysis.files import as_csv, make_folder, require_writable, write_text
 from analysis.measured import sentences
 from analysis.missing_runs import in_words, run_file, seconds
-from analysis.stored_runs import damaged, runs_of
+from analysis.stored_runs import SCALES, runs_of
 from analysis.wording import counted
 from fltheory.errors import InputError, one_of
 from sims.montecarlo.simulate import is_sound
@@ -23,6 +24,7 @@ Kind = Literal["figures", "tables"]
 FORMATS = ("png", "svg", "pdf")
 FORMS = ("text", "markdown", "csv")
 LETTERS = 148  # of a caption, in a line as wide as a page
+ROOM, LINE = 3, 0.1  # lines of a caption that a figure has room for, and the height in inches of each one more
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Setting:
     run      whether to run what it lacks
     tell     gets a sentence on whatever is missing
     typed    other options of the command, for the one that is offered
-    broken   gets a sentence on each figure or table that cannot be made although it has runs
+    broken   gets a sentence on each figure or table that cannot be made, or not with all its runs, as one is faulty
     """
 
     scale: str
@@ -56,7 +58,7 @@ def figures(names: Iterable[str], formats: str, out: Path, setting: Setting) -> 
     require_writable(out / "figure")  # before the work
     for name, exhibit, picture in _made("figures", exhibits, setting, _captioned):
         if picture.lacks:
-            setting.tell(f"{name} lacks what was not run to the end: {'. '.join(picture.lacks)}")
+            setting.tell(f"{name} is not whole. {'. '.join(picture.lacks)}")
         file = stem(name, exhibit, setting.scale)
         with house_style():
             yield from (save(picture.figure, out / f"{file}.{kind}") for kind in kinds)
@@ -81,33 +83,53 @@ def tables(names: Iterable[str], form: str, setting: Setting) -> Iterator[str]:
 def _made(
     kind: Kind, exhibits: Mapping[str, Exhibit], setting: Setting, make: Callable[[Exhibit, Given], Any]
 ) -> Iterator[tuple[str, Exhibit, Any]]:
-    """Each exhibit that can be made, and what was made; a sentence on what the others lack, or on their damaged run.
+    """Each exhibit that can be made, and what was made; a sentence on what it lacks, or on a run that is faulty.
 
     Raises InputError, after all others, if runs were asked for that cannot be made.
     """
     files = [file for exhibit in exhibits.values() for file in exhibit.experiments if Path(file).is_file()]
     faults: dict[str, InputError] = {}
     runs = runs_of(dict.fromkeys(files), setting.scale, setting.store, faults)
-    failed = _run_missing([file for file in files if file not in faults], runs, setting) if setting.run else []
+    failed = []
+    if setting.run:
+        filling = dict.fromkeys(file for exhibit in exhibits.values() for file in exhibit.filled_by(setting.scale))
+        failed = _run_missing([file for file in filling if file in files and file not in faults], runs, setting)
     for name, exhibit in exhibits.items():
+        given = given_of(exhibit, setting.scale, runs, faults)
         try:
-            given = given_of(exhibit, setting.scale, runs, faults)
             made = make(exhibit, given) if given.runs or not exhibit.experiments or kind == "tables" else None
         except InputError as error:
-            bad = damaged({file: runs[file] for file in exhibit.experiments if file in runs})
-            mend = f"; {_offer(f'{kind} {name}', bad, setting)}" if bad and not setting.run else ""
-            setting.broken.append(f"{name} is not made: {error}{mend}")
+            setting.broken.append(f"{name} is not made: {error}")
             continue
+        if given.faulty:
+            damaged = [] if setting.run else [file for file in given.faulty if file in runs]
+            mend = f"; {_offer(f'{kind} {name}', damaged, setting)}" if damaged else ""
+            setting.broken.append(f"{faulty(name, given, made is not None)}{mend}")
         if made is not None:
             yield name, exhibit, made
-        own = given.runs
-        lacking = [file for file in exhibit.experiments if file not in own or own[file].status != "complete"]
+        own, filled = given.runs, exhibit.filled_by(setting.scale)
+        if exhibit.experiments and not filled:
+            setting.tell(f"{name}: no run at {setting.scale} scale fills a cell{_where_filled(kind, name, exhibit)}")
+        lacking = [file for file in filled if file not in own or own[file].status != "complete"]
+        lacking = [file for file in lacking if file not in given.faulty]
         if lacking and not setting.run:
             without = "has cells that were not run" if kind == "tables" else "lacks runs" if own else "is not drawn"
             without = "has runs that were interrupted" if all(file in own for file in lacking) else without
             setting.tell(f"{name} {without}: {_offer(f'{kind} {name}', lacking, setting)}")
     if failed:
         raise InputError("experiments", failed[0], f"ones that can be run here; {len(failed)} cannot")
+
+
+def faulty(name: str, given: Given, made: bool) -> str:
+    """Which of an exhibit's runs are left out of it, and why; or that it is not made, as there are no others."""
+    why = "; ".join(f"{file}: {error}" for file, error in given.faulty.items())
+    return f"{name} is made without {why}" if made else f"{name} is not made: {why}"
+
+
+def _where_filled(kind: Kind, name: str, exhibit: Exhibit) -> str:
+    """What to type for the scales at which runs do; to be added to a sentence."""
+    commands = [f"`fltheory {kind} {name} --scale {scale}`" for scale in SCALES if exhibit.filled_by(scale)]
+    return f"; others do: {' or '.join(commands)}" if commands else ""
 
 
 def _run_missing(files: Iterable[str], runs: dict[str, Run], setting: Setting) -> list[str]:
@@ -162,5 +184,13 @@ def _caption(picture: Picture, given: Given) -> None:
     }[given.scale]
     width = int(LETTERS * picture.figure.get_figwidth() / WIDTH)
     lines = [what, *(f"{words}." for words in sentences(given.runs.values()))]
-    lines += [f"Not run to the end: {'. '.join(picture.lacks)}."] if picture.lacks else []
-    picture.figure.suptitle("\n".join(textwrap.fill(line, width) for line in lines), fontsize=6, color=GREY)
+    lines += [f"{words}." for words in picture.lacks]
+    lines += [f"Left out, as the file or its stored run is faulty: {', '.join(given.faulty)}."] if given.faulty else []
+    broken = [one for line in lines for one in textwrap.wrap(_unbroken(line), width, break_on_hyphens=False)]
+    picture.figure.set_figheight(picture.figure.get_figheight() + LINE * max(0, len(broken) - ROOM))
+    picture.figure.suptitle("\n".join(broken), fontsize=6, color=GREY)
+
+
+def _unbroken(line: str) -> str:
+    """A line that is not broken inside names such as "K = 10" or "40 of 100 clients"."""
+    return re.sub(r" (=|≥|of) (?=\d|inf)", "\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}", line)

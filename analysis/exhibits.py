@@ -12,11 +12,12 @@ that of the paper: this figure is `amplified.fig2`. Figures return an `analysis.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint
 from typing import Any, Literal
 
+from analysis.stored_runs import damage, trains
 from fltheory import plugins
 from fltheory.errors import InputError, one_of
 from sims.store import Run
@@ -28,45 +29,60 @@ class Given:
 
     scale   "smoke", "laptop" or "paper"
     runs    file of an experiment -> its run at that scale, of those that the store has
+    faulty  file of an experiment -> why it or its stored run cannot be used, so that it is left out
     """
 
     scale: str
     runs: Mapping[str, Run]
+    faulty: Mapping[str, InputError] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Exhibit:
-    """A figure or a table: one line about it, the function that makes it, the experiment files whose runs it shows."""
+    """A figure or a table: one line about it, the function that makes it, the experiment files whose runs it shows.
+
+    shows   file -> labels of the algorithms that are shown of it; a file that is not there may have any
+    """
 
     about: str
     make: Callable[[Given], Any]
     experiments: tuple[str, ...]
+    shows: Mapping[str, Container[str]] = field(default_factory=dict)
+
+    def filled_by(self, scale: str) -> list[str]:
+        """Those of its files of which a run at this scale fills something that is shown."""
+        return [file for file in self.experiments if file not in self.shows or trains(file, scale, self.shows[file])]
 
 
 def enter(
-    book: dict[str, Exhibit], name: str, about: str, *experiments: str
+    book: dict[str, Exhibit],
+    name: str,
+    about: str,
+    *experiments: str,
+    shows: Mapping[str, Container[str]] | None = None,
 ) -> Callable[[Callable[[Given], Any]], Callable[[Given], Any]]:
     """Enter the decorated function in a book under this name.
 
     experiments   paths, those of this project from the root of its checkout. Without any, the function computes
                   all it shows. A figure is made if one of them has been run, a table in any case.
+    shows         as `Exhibit` has it, where a scale may train none of what is shown: then no run of it is offered
     """
 
     def entered(make: Callable[[Given], Any]) -> Callable[[Given], Any]:
         if name in book:
             raise InputError("name of a figure or table", name, "new: this one is taken")
-        book[name] = Exhibit(about, make, experiments)
+        book[name] = Exhibit(about, make, experiments, shows or {})
         return make
 
     return entered
 
 
 def given_of(exhibit: Exhibit, scale: str, runs: Mapping[str, Run], faults: Mapping[str, InputError]) -> Given:
-    """What an exhibit is made of, by file of an experiment; raises the fault of one of its own."""
-    for file in exhibit.experiments:
-        if file in faults:
-            raise faults[file]
-    return Given(scale, {file: runs[file] for file in exhibit.experiments if file in runs})
+    """What an exhibit is made of, by file of an experiment: all but what has a fault, or data that are damaged."""
+    own = {file: runs[file] for file in exhibit.experiments if file in runs}
+    found = {file: fault for file, run in own.items() if (fault := damage(run))}
+    faulty = {file: fault for file in exhibit.experiments if (fault := faults.get(file) or found.get(file))}
+    return Given(scale, {file: run for file, run in own.items() if file not in faulty}, faulty)
 
 
 def chosen(kind: Literal["figures", "tables"], names: Iterable[str]) -> dict[str, Exhibit]:

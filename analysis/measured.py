@@ -154,12 +154,30 @@ def _finished(run: Run) -> str:
 
 
 def _early(run: Run) -> str:
-    """How many trajectories stopped before the last round, as those that diverge do; empty if none did."""
+    """Which seeds of which algorithms stopped before the last round, as those that diverge do; empty if none did."""
     if run.status == "complete" and not run.reason:
         return ""
-    last = run.data().group_by("algorithm", "replicate").agg(pl.col("round").max())["round"]
-    early = int((last < run.experiment["rounds"]).sum())
-    return f", {early} of {len(last)} trajectories stopped before the last round" if early else ""
+    last = run.data().group_by("algorithm", "replicate").agg(pl.col("round").max())
+    early = last.filter(pl.col("round") < run.experiment["rounds"]).sort("replicate")
+    told: dict[str, dict[int, list[int]]] = {label: {} for label in labels(run)}
+    for label, seed, at in early.select("algorithm", "replicate", "round").iter_rows():
+        told.setdefault(label, {}).setdefault(at, []).append(seed)
+    parts = [
+        f"{label} ({', '.join(f'{_numbered(seeds)} at round {at:,}' for at, seeds in own.items())})"
+        for label, own in told.items()
+        if own
+    ]
+    return f", of them stopped before the last round: {', '.join(parts)}" if parts else ""
+
+
+def _numbered(seeds: list[int]) -> str:
+    """Seeds by their number in the data.
+
+    >>> _numbered([2]), _numbered([0, 1, 2])
+    ('seed 2', 'seeds 0, 1 and 2')
+    """
+    *others, last = map(str, seeds)
+    return f"seeds {', '.join(others)} and {last}" if others else f"seed {last}"
 
 
 def about(run: Run) -> dict[str, Any]:
@@ -176,7 +194,7 @@ def about(run: Run) -> dict[str, Any]:
 
 
 def sentence(run: Run) -> str:
-    """`about` in words; also how many of the trajectories, one of each algorithm and seed, stopped early."""
+    """`about` in words; also which seeds of which algorithms stopped early."""
     known = about(run)
     model = f", {known['model']}" if known["model"] else ""
     partial = f", PARTIAL ({known['partial']})" if known["partial"] else ""

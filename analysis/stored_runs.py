@@ -6,7 +6,7 @@ same data counts as one of the file; what was run is always told beside its numb
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from fltheory.errors import InputError
 from sims import store as stored
 from sims.experiment import read_without_data
 from sims.store import Run
+
+SCALES = ("smoke", "laptop", "paper")
 
 
 def runs_of(
@@ -32,7 +34,7 @@ def runs_of(
     found = {}
     for file in files:
         try:
-            wanted = _wanted(file, scale)
+            wanted = asked(file, scale)
             own = [run for run in known if run.rows and _without_data(run.experiment, experiments) == wanted]
             complete = [run for run in own if run.status == "complete"]
             if len(complete) > 1:
@@ -48,17 +50,26 @@ def runs_of(
     return found
 
 
-def damaged(runs: Mapping[str, Run]) -> list[str]:
-    """Those of the files {file: run} whose run has data that cannot be read."""
-    return [file for file, run in runs.items() if not _readable(run)]
-
-
-def _readable(run: Run) -> bool:
+def damage(run: Run) -> InputError | None:
+    """What keeps its data from being read."""
     try:
         run.data()
+    except InputError as error:
+        return error
+    return None
+
+
+def trains(file: str, scale: str, labels: Container[str]) -> bool:
+    """Whether a file has one of these algorithms at this scale; a file that is not here, or says nothing, may."""
+    try:
+        return any(label in labels for label in asked_labels(file, scale))
     except InputError:
-        return False
-    return True
+        return True
+
+
+def asked_labels(file: str, scale: str) -> list[str]:
+    """The algorithms of a file at this scale, in its order."""
+    return [str(contestant["label"]) for contestant in asked(file, scale)["algorithm"]]
 
 
 def _without_data(experiment: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,5 +83,6 @@ def _without_data(experiment: Mapping[str, Any], known: Mapping[str, Any]) -> di
 
 
 @lru_cache(maxsize=256)
-def _wanted(file: str, scale: str) -> dict[str, Any]:
+def asked(file: str, scale: str) -> Mapping[str, Any]:
+    """What a file asks for at this scale, whatever was run of it (`sims.experiment.read_without_data`)."""
     return read_without_data(file, scale)

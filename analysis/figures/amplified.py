@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from analysis.exhibits import Exhibit, Given, enter
-from analysis.figures.curves import over_rounds, present
+from analysis.figures.curves import over_rounds, present, told
 from analysis.figures.style import Picture
 from analysis.measured import curve, labels, number
+from analysis.stored_runs import asked
 from sims.store import Run
 
 HERE = "experiments/amplified"
@@ -36,8 +40,21 @@ def methods(given: Given) -> Picture:
     best = {title: _best(run, given.scale) for title, run in runs.items()}
     names = {label: _named(runs[title], method) for title, own in best.items() for method, label in own.items()}
     shown = {title: (run, list(best[title].values())) for title, run in runs.items()}
-    declared = {title: [_named(run, method) for method in METHODS] for title, run in runs.items()}
-    return over_rounds(shown, SHOWN, names=names, declared=declared)
+    tried = {title: {method: _sizes(run, method) for method in METHODS} for title, run in runs.items()}
+    early = {
+        title: [METHODS[m] for m, sizes in own.items() if sizes and m not in best[title]]
+        for title, own in tried.items()
+    }
+    declared = {
+        title: [_named(runs[title], m) for m in METHODS if m in best[title] or not tried[title][m]]
+        if title in runs
+        else list(METHODS.values())
+        for title in DATA.values()
+    }
+    picture = over_rounds(shown, SHOWN, names=names, declared=declared)
+    unfinished = told("Without a step size of which all seeds came to the last round", early, len(DATA))
+    left = {title: list(_left_out(file, given.scale, tried[title])) for file, title in DATA.items() if title in runs}
+    return replace(picture, lacks=[*picture.lacks, *unfinished, *told("Step sizes γ of the paper or its file not run", left, len(DATA))])
 
 
 @enter(
@@ -54,10 +71,30 @@ def intervals(given: Given) -> Picture:
 
 def _named(run: Run, method: str) -> str:
     """What the legend calls a method: with how many step sizes it was run, if it was."""
-    asked = [contestant["label"] for contestant in run.experiment["algorithm"] if contestant["name"] == method]
-    tried = sum(curve(run, label, "train_loss") is not None for label in asked)
+    tried = len(_sizes(run, method))
     sizes = {0: "", 1: " (one γ)"}.get(tried, f" (best of {tried} γ)")
     return METHODS[method] + sizes
+
+
+def _sizes(run: Run, method: str) -> list[float]:
+    """The step sizes of a method of which there is a record."""
+    asked = [one for one in run.experiment["algorithm"] if one["name"] == method]
+    return [_size(one) for one in asked if curve(run, one["label"], "train_loss") is not None]
+
+
+def _size(contestant: Mapping[str, Any]) -> float:
+    """What is searched: methods that wait make one step of the server in an interval."""
+    return float(contestant["global_lr" if contestant["name"].startswith("wait") else "local_lr"])
+
+
+def _left_out(file: str, scale: str, tried: Mapping[str, Sequence[float]]) -> Iterator[str]:
+    """Of methods that were run, the step sizes of the paper and of this scale that were not, in words."""
+    for method, sizes in tried.items():
+        grids = (asked(file, of)["algorithm"] for of in dict.fromkeys(("paper", scale)))
+        wanted = {_size(one) for grid in grids for one in grid if one["name"] == method}
+        missing = sorted(wanted - set(sizes), reverse=True)
+        if sizes and missing:
+            yield f"{METHODS[method]} {', '.join(f'{size:g}' for size in missing)}"
 
 
 def _best(run: Run, scale: str) -> dict[str, str]:

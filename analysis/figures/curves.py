@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from analysis.exhibits import Given
 from analysis.figures.style import COLUMN, LINES, WIDTH, Picture, band, house_style, new_figure
-from analysis.measured import FloatArray, curve, in_seeds
+from analysis.measured import FloatArray, Number, curve, in_seeds
 from sims.store import Run
 
 METRICS = {  # of training: axis, factor
@@ -62,7 +62,8 @@ def panels(
     The steep beginning may lie outside the frame. Lines of the same name in different columns look the same; there
     can be as many names as there are `LINES`. What `smooth` is, `over_rounds` says.
 
-    declared   title -> names of the lines of the published figure, where they are more than those to show
+    declared   title -> names of the lines of the published figure, where they, or its panels, are more than those to
+               show
     """
     legend = list(dict.fromkeys(name for shown in columns.values() for name in shown))
     style = dict(zip(legend, LINES, strict=False))
@@ -93,37 +94,64 @@ def panels(
     return Picture(figure, data, lacking(declared or {title: list(shown) for title, shown in columns.items()}, found))
 
 
-def lacking(declared: Mapping[str, Iterable[str]], found: Mapping[str, Container[str]]) -> list[str]:
-    """What panels lack of the lines that they should have, in words; panels that lack the same are told together.
+def lacking(
+    declared: Mapping[str, Iterable[str]], found: Mapping[str, Collection[str]], kind: str = "panel"
+) -> list[str]:
+    """What panels lack of the lines that they should have, in sentences.
 
-    >>> lacking({"left": ["a", "b, c"], "right": ["a", "b, c"]}, {"left": ["a"]})
-    ['b, c (left)', 'a; b, c (right)']
+    kind   what is named as a whole if it has nothing of what it should have, but others have
+
+    >>> lacking({"left": ["a", "b, c"], "right": ["a", "b, c"]}, {"left": ["a"], "right": ["b, c"]})
+    ['Not run: b, c (left)', 'Not run: a (right)']
     >>> lacking({"left": ["a", "b"], "right": ["b"]}, {"left": ["a"]})
-    ['b']
+    ['Not run: b (left)', 'Not run: the panel right']
+    >>> lacking({"left": ["a", "b"]}, {})
+    ['Not run: a; b']
     """
-    panels: dict[tuple[str, ...], list[str]] = {}
-    for panel, names in declared.items():
-        if missing := tuple(name for name in names if name not in found.get(panel, ())):
-            panels.setdefault(missing, []).append(panel)
-    return [
-        "; ".join(names) + ("" if len(where) == len(declared) else f" ({'; '.join(where)})")
-        for names, where in panels.items()
-    ]
+    missing = {panel: [name for name in names if name not in found.get(panel, ())] for panel, names in declared.items()}
+    empty = [panel for panel in declared if not found.get(panel)] if any(found.values()) else []
+    partly = told("Not run", {panel: names for panel, names in missing.items() if panel not in empty}, len(declared))
+    whole = f"Not run: the {kind}{'s' * (len(empty) > 1)} {'; '.join(empty)}"
+    return [*partly, *([whole] if empty else [])]
 
 
 def short(seeds: Mapping[str, Mapping[str, tuple[int, int]]]) -> list[str]:
-    """What panels show of fewer seeds than were asked for, in words as `lacking` has them.
+    """What panels show of fewer seeds than were asked for, in sentences.
 
     seeds   panel -> name of a line or a point -> seeds that it is of, and that were asked for
 
     >>> short({"left": {"a": (1, 3), "b": (3, 3)}, "right": {"a": (3, 3)}})
-    ['a, 1 of 3 seeds (left)']
+    ['Of fewer seeds than asked for: a, 1 of 3 seeds (left)']
     """
     fewer = {
         panel: [f"{name}, {n} of {in_seeds([asked])}" for name, (n, asked) in own.items() if n < asked]
         for panel, own in seeds.items()
     }
-    return lacking(fewer, {})
+    return told("Of fewer seeds than asked for", fewer, len(fewer))
+
+
+def undrawn(means: Mapping[str, Mapping[str, Number]]) -> list[str]:
+    """Points that have no mean, as a seed diverged or stopped early, in sentences.
+
+    means   panel -> name of a point -> its number
+
+    >>> undrawn({"left": {"a": Number(1.0), "b": Number(float("nan"))}, "right": {"a": Number(1.0)}})
+    ['Not drawn, as a seed stopped early or diverged: b (left)']
+    """
+    none = {panel: [name for name, one in own.items() if np.isnan(one.mean)] for panel, own in means.items()}
+    return told("Not drawn, as a seed stopped early or diverged", none, len(none))
+
+
+def told(what: str, panels: Mapping[str, Sequence[str]], all_of: int) -> list[str]:
+    """A sentence for each of the lists of names, with the panels that have it, unless these are all of so many."""
+    where: dict[tuple[str, ...], list[str]] = {}
+    for panel, names in panels.items():
+        if names:
+            where.setdefault(tuple(names), []).append(panel)
+    return [
+        f"{what}: {'; '.join(names)}" + ("" if len(own) == all_of else f" ({'; '.join(own)})")
+        for names, own in where.items()
+    ]
 
 
 def _grid(columns: int, rows: int, shared: bool, more: float) -> tuple[Figure, list[list[Axes]]]:

@@ -35,8 +35,8 @@ WIDTH, COLUMN = 7.0, 3.4  # inches, two columns and one in print
 class Picture:
     """A figure as it is drawn, a row of data for every plotted point, by names of columns, and what it lacks.
 
-    lacks   what belongs to it and was not run, or not with all seeds, in words (`lacking` and `short` of
-            `analysis.figures.curves`)
+    lacks   what belongs to it and was not run, or not with all seeds, a sentence each without its stop (`lacking`,
+            `short` and `undrawn` of `analysis.figures.curves`)
     """
 
     figure: Figure

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from analysis.checks.published import published
 from analysis.exhibits import Exhibit, Given, enter
@@ -47,6 +47,11 @@ def places(file: str, method: str, setting: str) -> list[tuple[str, str]]:
     return [(file, f"{method}, {setting}"), *([(file, setting)] if method == "FedAvg" else [])]
 
 
+def _shows(files: Iterable[str], method: str, settings: Iterable[str]) -> dict[str, set[str]]:
+    """The labels of the settings in each file."""
+    return {file: {label for one in settings for _, label in places(file, method, one)} for file in files}
+
+
 def _source(number: int) -> str:
     return f"{paper.title}, {paper.edition}, Table {number}"
 
@@ -77,7 +82,7 @@ def _by_alpha(number: int, method: str, *slip: str) -> None:
     files = [file_of(data, alpha, law) for data in ALPHAS for alpha in ALPHAS[data] for law in LAWS]
     about = f"Table {number}: {method} under four participation laws, by heterogeneity of the data"
 
-    @enter(tables, f"tab{number}", about, *files)
+    @enter(tables, f"tab{number}", about, *files, shows=_shows(files, method, ("q = 1", "q = 0")))
     def tab(given: Given) -> Table:
         cells = [(row, (row["participation"], "accuracy")) for row in published(f"fast_tab{number}")]
         sections = []
@@ -102,7 +107,7 @@ def _by_snapshots(number: int, method: str, *slip: str) -> None:
     files = [file_of(data, alpha, law) for data, alpha in SNAPSHOTS for law in LAWS]
     about = f"Table {number}: FAST with {method}, by share of snapshots, participation law and data"
 
-    @enter(tables, f"tab{number}", about, *files)
+    @enter(tables, f"tab{number}", about, *files, shows=_shows(files, method, [end for _, end in SETTINGS.values()]))
     def tab(given: Given) -> Table:
         numbers = by_setting(number)
         sections = []

@@ -9,6 +9,7 @@ from analysis.checks.published import published
 from analysis.exhibits import Exhibit, Given, enter
 from analysis.measured import about, labels, number, sentence, when_first
 from analysis.tables.layout import Cell, Section, Table, Value, printed
+from analysis.tables.runs import FAULTY, left_out
 from fltheory.papers.fedamd import paper
 from fltheory.verdicts import recorded
 from sims.store import Run
@@ -91,12 +92,16 @@ def _costs(given: Given, participants: int) -> Section:
         if int(row["participants"]) == participants:
             label = METHODS[row["method"]]
             rows[label] = {
-                column: Cell(printed(row[column]), _measured(run, label, column, given.scale))
+                column: Cell(
+                    printed(row[column]),
+                    FAULTY if file in given.faulty else _measured(run, label, column, given.scale),
+                )
                 for column in (*COSTS, "accuracy")
             }
     title = f"{participants} of 100 clients"
     if run is None:
-        return Section(title, f"not run at {given.scale} scale ({file})", rows, {"scale": given.scale})
+        words = left_out(given, [file]) or f"not run at {given.scale} scale ({file})"
+        return Section(title, words, rows, {"scale": given.scale})
     cohort, clients = run.experiment["process"]["cohort_size"], run.experiment["problem"]["partition"]["n_clients"]
     words = f"measured at {given.scale} scale: {sentence(run)}; {cohort} of {clients} clients"
     return Section(title, words, rows, {"scale": given.scale, "clients": f"{cohort} of {clients}", **about(run)})

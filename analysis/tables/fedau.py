@@ -54,7 +54,8 @@ def _fashion(given: Given, pattern: str, metrics: Metrics) -> list[Section]:
     """A section on Fashion-MNIST, if it was run: the paper has nothing to print beside it."""
     title = f"Fashion-MNIST (not in the paper), {PATTERNS[pattern]} participation"
     file = FASHION[pattern]
-    return [section(given, title, file, METHODS, metrics, {})] if file in given.runs else []
+    there = file in given.runs or file in given.faulty
+    return [section(given, title, file, METHODS, metrics, {})] if there else []
 
 
 def _numbers(name: str, *where: str) -> dict[tuple[str, ...], dict[tuple[str, str], Number]]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.exhibits import Given
 from analysis.measured import Number, about, labels, number, sentences, window
+from analysis.stored_runs import SCALES, trains
 from analysis.tables.layout import Cell, Section, Value
 from sims.store import Run
 
 Metrics = Mapping[str, tuple[str, float] | None]  # column -> recorded metric and factor; None if nothing records it
-NOT_RECORDED = "not recorded"
+NOT_RECORDED, FAULTY = "not recorded", "faulty run"
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,10 @@ class Row:
             if file in given.runs and label in labels(given.runs[file]):
                 return given.runs[file], label
         return None
+
+    def files_at(self, scale: str) -> list[str]:
+        """The files of its places that have the algorithm at this scale."""
+        return [file for file, label in self.places if trains(file, scale, (label,))]
 
 
 def section(
@@ -69,23 +74,45 @@ def section_of(
     """
     late = records or {}
     cells = {}
+    shown: dict[str, Run] = {}
     for row in rows:
         found = row.found(given)
+        without = FAULTY if any(file in given.faulty for file in row.files_at(given.scale)) else None
         cells[row.name] = {
             column: Cell(
-                published.get((row.key, column)), found and _measured(*found, given.scale, metric, late.get(column))
+                published.get((row.key, column)),
+                _measured(*found, given.scale, metric, late.get(column)) if found else without,
             )
             for column, metric in metrics.items()
         }
+        if found:
+            shown[found[0].key] = found[0]
     files = dict.fromkeys(file for row in rows for file, _ in row.places)
-    runs = [given.runs[file] for file in files if file in given.runs]
+    runs = [run for file in files if (run := given.runs.get(file)) is not None and run.key in shown]
+    left = left_out(given, files)
     if not runs:
-        return Section(title, f"not run at {given.scale} scale ({', '.join(files)})", cells, {"scale": given.scale})
+        return Section(title, left or _not_run(given.scale, rows), cells, {"scale": given.scale})
     ends = dict.fromkeys(_end(given.scale, run, records) for run in runs)
     words = f"measured at {given.scale} scale: {'; '.join(sentences(runs))}; {', '.join(ends)}"
+    words += f"; {left}" if left else ""
     known = [about(run) for run in runs]
     together = {key: "; ".join(dict.fromkeys(str(one[key]) for one in known)) for key in known[0]}
     return Section(title, words, cells, {"scale": given.scale, **together})
+
+
+def left_out(given: Given, files: Iterable[str]) -> str:
+    """Which of these files are left out, as they or their stored runs are faulty, in words; empty for none."""
+    faulty = [file for file in files if file in given.faulty]
+    return f"left out, as the file or its stored run is faulty: {', '.join(faulty)}" if faulty else ""
+
+
+def _not_run(scale: str, rows: Sequence[Row]) -> str:
+    """Which files can be run to fill a section, or at which scales there are some, if not at this one."""
+    files = dict.fromkeys(file for row in rows for file in row.files_at(scale))
+    if files:
+        return f"not run at {scale} scale ({', '.join(files)})"
+    others = [one for one in SCALES if any(row.files_at(one) for row in rows)]
+    return f"no run at {scale} scale fills this" + (f"; runs at {' or '.join(others)} scale do" if others else "")
 
 
 def _measured(run: Run, label: str, scale: str, metric: tuple[str, float] | None, records: int | None) -> Value:

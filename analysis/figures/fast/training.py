@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from analysis.exhibits import Exhibit, Given, enter
-from analysis.figures.curves import lacking, short
+from analysis.figures.curves import lacking, short, undrawn
 from analysis.figures.style import GREY, LINES, WIDTH, Picture, house_style, new_figure
 from analysis.measured import Number, in_seeds, number
 from analysis.tables.fast import LAWS, SETTINGS, SNAPSHOTS, by_setting, file_of, places, titled
@@ -64,16 +64,27 @@ def accuracy_over_q(given: Given) -> Picture:
                 axes.set_xticks(range(len(ORDER)), [TICKS.get(q, q) for q in ORDER], rotation=90)
             line[0].set_ylabel(f"{source}\ntest accuracy, %")
         for axes, (data, alpha) in zip(grid[0], SNAPSHOTS, strict=True):
-            axes.set_title(titled(data, alpha).replace(", by speaking roles", "").replace("alpha", "α"))
+            axes.set_title(_panel(data, alpha))
         figure.legend(
             *grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3,
             title="probability q of a snapshot (bars: sd, published over the last 5 tests, measured over seeds)",
         )  # fmt: skip
+    panels = [_panel(*at) for at in SNAPSHOTS]
+    laws: dict[str, set[str]] = {panel: set() for panel in panels}
+    means: dict[str, dict[str, Number]] = {}
     seeds: dict[str, dict[str, tuple[int, int]]] = {}
     for (*at, law, q), (value, asked) in measured.items():
-        seeds.setdefault(f"{titled(*at)}, {LAWS[law]}", {})[_q(q)] = value.n or 0, asked
-    declared = {panel: map(_q, ORDER) for panel in seeds}  # of those measured
-    return Picture(figure, rows, lacking(declared, seeds) + short(seeds))
+        laws[_panel(*at)].add(LAWS[law])
+        line = f"{_panel(*at)}, {LAWS[law]}"
+        means.setdefault(line, {})[_q(q)] = value
+        seeds.setdefault(line, {})[_q(q)] = value.n or 0, asked
+    lacks = lacking(dict.fromkeys(panels, LAWS.values()), laws)
+    lacks += lacking({line: map(_q, ORDER) for line in seeds}, seeds)
+    return Picture(figure, rows, lacks + undrawn(means) + short(seeds))
+
+
+def _panel(data: str, alpha: str) -> str:
+    return titled(data, alpha).replace(", by speaking roles", "").replace("alpha", "α")
 
 
 def _q(setting: str) -> str:
@@ -133,7 +144,7 @@ def adaptive(given: Given) -> Picture:
         grid[1, 0].set_ylabel("share of the rounds\nwith at most q")
         handles = {line.get_label(): line for axes in grid[0] for line in axes.lines}
         figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=2)
-    declared = {LAWS[law]: [f"lambda = {strength}" for strength in SHOWN] for law in runs}
+    declared = {name: [f"lambda = {strength}" for strength in SHOWN] for name in LAWS.values()}
     return Picture(figure, rows, lacking(declared, seeds) + short(seeds))
 
 

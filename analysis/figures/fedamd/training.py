@@ -12,7 +12,7 @@ from analysis.exhibits import Exhibit, Given, enter
 from analysis.figures.curves import ROUND, Shown, panels
 from analysis.figures.style import Picture
 from analysis.measured import labels
-from sims.experiment import read_without_data
+from analysis.stored_runs import asked
 from sims.store import Run
 
 HERE = "experiments/fedamd"
@@ -50,7 +50,8 @@ def _of(number: int, about: str, name: str, wanted: tuple[str, ...], rows: list[
     @enter(figures, f"fig{number}", f"Figure {number}: {about}", *sources)
     def draw(given: Given) -> Picture:
         columns = {participants(run.experiment, sources[file]): shown(run, wanted) for file, run in given.runs.items()}
-        return panels(columns, rows, declared=dict.fromkeys(columns, wanted))
+        everyone = (participants(asked(file, given.scale), paper) for file, paper in sources.items())
+        return panels(columns, rows, declared=dict.fromkeys(everyone, wanted))
 
 
 _of(1, "test accuracy by the probability of an anchor, K = 10", "probabilities", PROBABILITIES, [ACCURACY])
@@ -83,10 +84,10 @@ def _of_batches(number: int, which: str, label: str, everything: str) -> None:
             if label in labels(run):
                 title = participants(run.experiment, sources[file])
                 columns.setdefault(title, {})[large_batch(run.experiment, label)] = run, label
-        declared: dict[str, list[str]] = {title: [] for title in columns}
+        declared: dict[str, list[str]] = {}
         for file, paper in sources.items():
-            asked = read_without_data(file, given.scale)
-            declared.get(participants(asked, paper), []).append(large_batch(asked, label))
+            own = asked(file, given.scale)
+            declared.setdefault(participants(own, paper), []).append(large_batch(own, label))
         return panels(columns, [ACCURACY, LOSS], declared=declared)
 
 
@@ -112,9 +113,9 @@ def emnist(given: Given) -> Picture:
     """Test accuracy over rounds and gradients, which the caption names; each half has a third panel, of which nothing
     is said."""
     titles = {
-        file: f"EMNIST digits, {participants(run.experiment, 20)}: {EMNIST[file][0]}"
-        for file, run in given.runs.items()
+        file: f"EMNIST digits, {participants(asked(file, given.scale), 20)}: {part}"
+        for file, (part, _) in EMNIST.items()
     }
-    columns = {title: shown(given.runs[file], EMNIST[file][1], AS_IN_TABLE2) for file, title in titles.items()}
+    columns = {titles[file]: shown(run, EMNIST[file][1], AS_IN_TABLE2) for file, run in given.runs.items()}
     declared = {title: [AS_IN_TABLE2.get(one, one) for one in EMNIST[file][1]] for file, title in titles.items()}
     return panels(columns, [ACCURACY, ("test_accuracy", "gradient_samples")], declared=declared)

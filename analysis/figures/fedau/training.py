@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from analysis.exhibits import Exhibit, Given, enter
-from analysis.figures.curves import METRICS, lacking, over_rounds, present, short
+from analysis.figures.curves import METRICS, lacking, over_rounds, present, short, undrawn
 from analysis.figures.style import COLUMN, LINES, Picture, house_style, new_figure
-from analysis.measured import in_seeds, labels, number
+from analysis.measured import Number, in_seeds, labels, number
 from sims.store import Run
 
 SMOOTH = 0.03  # window of mean and deviation, a share of the rounds (Appendix D.2)
@@ -68,6 +68,7 @@ def _over_cutoffs(given: Given, files: Mapping[str, str], metrics: list[str]) ->
     place = {K: k for k, K in enumerate(cutoffs)}
     rows: list[dict[str, Any]] = []
     seeds: dict[str, dict[str, tuple[int, int]]] = {title: {} for title in runs}
+    means: dict[str, dict[str, Number]] = {title: {} for title in runs}
     with house_style():
         figure = new_figure(0.8 + 1.4 * len(metrics), COLUMN)
         panels = figure.subplots(len(metrics), 1, sharex=True, squeeze=False)[:, 0]
@@ -82,6 +83,7 @@ def _over_cutoffs(given: Given, files: Mapping[str, str], metrics: list[str]) ->
                 axes.errorbar(x, mean, sd, color=color, linestyle=dashes, marker=marker, ms=3, capsize=2, label=title)
                 asked = run.experiment["replicates"]
                 seeds[title] |= {f"K = {K:g}": (one.n or 0, asked) for K, one in there.items()}
+                means[title] |= {f"K = {K:g}": one for K, one in there.items()}
                 rows += [
                     {"floor": title, "K": K, "metric": words, "mean": one.mean, "sd": one.sd, "seeds": one.n}
                     for K, one in there.items()
@@ -90,8 +92,8 @@ def _over_cutoffs(given: Given, files: Mapping[str, str], metrics: list[str]) ->
         panels[-1].set_xlabel(f"cutoff $K$ (bars: one sd, n = {in_seeds(row['seeds'] for row in rows)})")
         panels[-1].set_xticks(range(len(cutoffs)), [r"$\infty$" if np.isinf(K) else f"{K:g}" for K in cutoffs])
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-    declared = {title: [f"K = {K:g}" for K in cutoffs] for title in runs}  # a floor has all that another one has
-    return Picture(figure, rows, lacking(declared, seeds) + short(seeds))
+    declared = {title: [f"K = {K:g}" for K in cutoffs] for title in files.values()}  # a floor has all that another has
+    return Picture(figure, rows, lacking(declared, seeds, "line") + undrawn(means) + short(seeds))
 
 
 def _cutoffs(run: Run) -> dict[float, str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from analysis.exhibits import Exhibit, Given, enter
 from analysis.figures.curves import ROUND, Shown, over_rounds, panels, present
 from analysis.figures.style import Picture
 from analysis.measured import labels
+from analysis.stored_runs import asked_labels
 from sims.store import Run
 
 HERE = "experiments/fedlaavg"
@@ -47,6 +49,7 @@ SIZES = {  # data -> panel -> file -> name of its line
 METRICS = {"train_loss": "training loss", "test_accuracy": "test accuracy"}
 SMALL = f"{HERE}/mnist-N200-E50-D1.toml"
 NAMES = {"FedLaAvg": "FedLaAvg, C = 10"}
+NO_FILES = "Not run, as no experiment file has them: sequential SGD and drift of labels (α > 0)"
 
 figures: dict[str, Exhibit] = {}
 
@@ -61,11 +64,21 @@ def _by_availability(number: int, data: str, metric: str, files: Mapping[str, st
     def draw(given: Given) -> Picture:
         ideal = {name: one for file in sequential if file in given.runs for name, one in _all(given.runs[file]).items()}
         columns = {title: {**_all(run), **ideal} for title, run in present(given, files).items()}
-        return panels(columns or {"sequential SGD": ideal}, [(metric, ROUND)])
+        everywhere = [label for file in sequential for label in asked_labels(file, "paper")]
+        declared = {
+            title: [_name(label) for label in (*asked_labels(file, "paper"), *everywhere)]
+            for file, title in files.items()
+        }
+        picture = panels(columns or {"sequential SGD": ideal}, [(metric, ROUND)], declared=declared)
+        return picture if sequential else replace(picture, lacks=[*picture.lacks, NO_FILES])
 
 
 def _all(run: Run) -> Shown:
-    return {NAMES.get(label, label): (run, label) for label in labels(run)}
+    return {_name(label): (run, label) for label in labels(run)}
+
+
+def _name(label: str) -> str:
+    return NAMES.get(label, label)
 
 
 def _by_size(number: int, data: str, metric: str) -> None:
@@ -80,7 +93,8 @@ def _by_size(number: int, data: str, metric: str) -> None:
             for title, panel in SIZES[data].items()
         }
         there = {title: shown for title, shown in columns.items() if shown}
-        return panels(there, [(metric, ROUND)], declared={title: list(SIZES[data][title].values()) for title in there})
+        declared = {title: list(panel.values()) for title, panel in SIZES[data].items()}
+        return panels(there, [(metric, ROUND)], declared=declared)
 
 
 for _metric, _numbers in {"train_loss": (4, 5, 6, 7), "test_accuracy": (8, 9, 10, 11)}.items():
