@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -167,6 +167,9 @@ def _offer(command: str, files: list[str], setting: Setting) -> str:
 
 def _captioned(exhibit: Exhibit, given: Given) -> Picture:
     picture: Picture = exhibit.make(given)
+    if given.faulty:  # a figure cannot tell them from runs that are not there
+        lacks = [re.sub("^Not run", "Not run or left out", words) for words in picture.lacks]
+        picture = replace(picture, lacks=lacks)
     if given.runs:
         _caption(picture, given)
     return picture

@@ -33,7 +33,7 @@ def figures(
 ) -> None:
     """Draw the papers' figures and some of our own, each with its data beside it as CSV; all without names.
 
-    Exit code 1 if nothing could be drawn, for want of runs, or if some figures could not, as a run is damaged.
+    Exit code 1 if nothing could be drawn, for want of runs, or if some figures lack a run that is damaged.
     """
     from analysis import exhibit_command
 
@@ -56,7 +56,7 @@ def tables(
 ) -> None:
     """Print the papers' tables, published and measured side by side; all without names.
 
-    Exit code 1 if some of them could not be made, as a run is damaged.
+    Exit code 1 if some of them lack a run that is damaged.
     """
     from analysis import exhibit_command
 
@@ -67,7 +67,7 @@ def tables(
 
 
 def told_of(broken: list[str]) -> int:
-    """Say what could not be made; the exit code that this is."""
+    """Say what could not be made, or not with all its runs; the exit code that this is."""
     for sentence in broken:
         _tell(sentence)
     return PARTLY_MADE if broken else DONE

@@ -54,7 +54,10 @@ def methods(given: Given) -> Picture:
     picture = over_rounds(shown, SHOWN, names=names, declared=declared)
     unfinished = told("Without a step size of which all seeds came to the last round", early, len(DATA))
     left = {title: list(_left_out(file, given.scale, tried[title])) for file, title in DATA.items() if title in runs}
-    return replace(picture, lacks=[*picture.lacks, *unfinished, *told("Step sizes γ of the paper or its file not run", left, len(DATA))])
+    return replace(
+        picture,
+        lacks=[*picture.lacks, *unfinished, *told("Step sizes γ of the paper or its file not run", left, len(DATA))],
+    )
 
 
 @enter(

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.exhibit_command import stem
+from analysis.exhibit_command import faulty, stem
 from analysis.exhibits import Exhibit, chosen, given_of
-from analysis.report.html import Html, element, join, page, prose, section, table
-from analysis.stored_runs import damaged, runs_of
+from analysis.report.html import Html, element, join, page, prose, scrolled, section, table, unbroken
+from analysis.stored_runs import asked, runs_of
 from analysis.tables.layout import Table
 from fltheory.errors import InputError
 from fltheory.ledger import ledger
@@ -24,19 +24,30 @@ SHOWN = ("svg", "png")  # the endings that a browser shows; the first that is th
 class Shown:
     """What there is to show at one scale.
 
+    store      where the runs are
     tables     name -> the table
     figures    name -> what it is
     files      name of a figure -> ending ("svg", "png", "csv") -> the file that is copied to the report's `figures`
+    undrawn    names of figures of whose runs the store has none
     runs       the runs behind the tables
-    broken     name -> why a table could not be made
+    broken     name -> why a table could not be made, or not with all its runs
     """
 
     scale: str
+    store: Path
     tables: Mapping[str, Table]
     figures: Mapping[str, Exhibit]
     files: Mapping[str, Mapping[str, Path]]
+    undrawn: frozenset[str]
     runs: list[Run]
     broken: Mapping[str, str]
+
+    def command(self, typed: str) -> str:
+        """A command that reads the runs that are shown here."""
+        here = Path.cwd()
+        store = self.store.relative_to(here) if self.store.is_relative_to(here) else self.store
+        place = "" if store == Path("results") else f" --store {shlex.quote(str(store))}"
+        return f"fltheory {typed} --scale {self.scale}{place}"
 
     @property
     def names(self) -> frozenset[str]:
@@ -49,26 +60,34 @@ def find(scale: str, store: Path, folder: Path | None) -> Shown:
 
     Raises InputError for a folder without any of its pictures at this scale.
     """
-    known = chosen("tables", [])
-    wanted = dict.fromkeys(file for exhibit in known.values() for file in exhibit.experiments if Path(file).is_file())
+    known, figures = chosen("tables", []), chosen("figures", [])
+    files = _files(figures, scale, folder) if folder else {}
+    every = [file for exhibit in (*known.values(), *figures.values()) for file in exhibit.experiments]
     faults: dict[str, InputError] = {}
-    runs = runs_of(wanted, scale, store, faults)
+    runs = runs_of(dict.fromkeys(file for file in every if Path(file).is_file()), scale, store, faults)
+    undrawn = {
+        name
+        for name, figure in figures.items()
+        if figure.experiments and not given_of(figure, scale, runs, faults).runs
+    }
     tables: dict[str, Table] = {}
     used: dict[str, Run] = {}
     broken: dict[str, str] = {}
+    shown = Shown(scale, store, tables, figures, files, frozenset(undrawn), [], broken)
     for name, exhibit in known.items():
+        given = given_of(exhibit, scale, runs, faults)
         try:
-            given = given_of(exhibit, scale, runs, faults)
             tables[name] = exhibit.make(given)
             used.update(given.runs)
         except InputError as error:
-            place = "" if store == Path("results") else f" --store {shlex.quote(str(store))}"
-            again = f" (to make its run again: fltheory tables {name} --scale {scale}{place} --run)"
-            bad = damaged({file: runs[file] for file in exhibit.experiments if file in runs})
-            broken[name] = f"{name} is not made: {error}{again if bad else ''}"
-    figures = chosen("figures", [])
-    files = _files(figures, scale, folder) if folder else {}
-    return Shown(scale, tables, figures, files, list(used.values()), broken)
+            broken[name] = f"{name} is not made: {error}"
+            continue
+        if given.faulty:
+            damaged = any(file in runs for file in given.faulty)
+            again = f" (to make its run again: {shown.command(f'tables {name}')} --run)" if damaged else ""
+            broken[name] = f"{faulty(name, given, made=True)}{again}"
+    shown.runs.extend(used.values())
+    return shown
 
 
 def _files(figures: Mapping[str, Exhibit], scale: str, folder: Path) -> dict[str, dict[str, Path]]:
@@ -91,9 +110,13 @@ def exhibits_page(shown: Shown) -> str:
     for paper in papers:
         title = ledger.papers[paper].title if paper in ledger.papers else paper
         figures = [_figure(shown, name) for name in shown.figures if name.partition(".")[0] == paper]
-        tables = [_table(name, made) for name, made in shown.tables.items() if name.partition(".")[0] == paper]
-        broken = [_broken(name, why) for name, why in shown.broken.items() if name.partition(".")[0] == paper]
-        parts.append(section(title, *figures, *tables, *broken, id=paper))
+        tables = [_table(name, shown) for name in shown.tables if name.partition(".")[0] == paper]
+        tables += [
+            _broken(name, shown)
+            for name in shown.broken
+            if name not in shown.tables and name.partition(".")[0] == paper
+        ]
+        parts.append(section(title, *figures, *tables, id=paper))
     return page(
         "Figures and tables",
         element(
@@ -116,9 +139,9 @@ def _how_to_draw(shown: Shown) -> Html:
     return element(
         "p",
         f"{len(missing)} of {len(shown.figures)} pictures are not in this report. ",
-        element("code", f"fltheory figures --format svg --out pictures --scale {shown.scale}"),
+        element("code", unbroken(shown.command("figures --format svg --out pictures"))),
         " draws those that need no runs or have them; ",
-        element("code", f"fltheory report --scale {shown.scale} --figures pictures"),
+        element("code", unbroken(shown.command("report --figures pictures"))),
         " takes them along.",
     )
 
@@ -129,20 +152,57 @@ def _figure(shown: Shown, name: str) -> Html:
     paths = {kind: f"figures/{path.name}" for kind, path in files.items()}
     picture = next((paths[kind] for kind in SHOWN if kind in paths), None)
     if picture is None:
-        command = element("code", f"fltheory figures {name} --format svg --out pictures --scale {shown.scale}")
-        return element("div", element("h3", about), element("p", "Not in this report. Drawn by ", command), id=name)
+        return element("div", element("h3", unbroken(about)), _how_to_draw_one(shown, name), id=name)
     links = [join(element("a", kind, href=path), " ") for kind, path in paths.items()]
-    image = element("img", src=picture, alt=about, loading="lazy")
-    return element("figure", element("h3", about), image, element("figcaption", *links), id=name)
+    image = scrolled(element("a", element("img", src=picture, alt=about, loading="lazy"), href=picture))
+    return element("figure", element("h3", unbroken(about)), image, element("figcaption", *links), id=name)
 
 
-def _broken(name: str, why: str) -> Html:
-    return element("div", element("h3", name), element("p", prose(f"{why}.")), id=name)
+def _how_to_draw_one(shown: Shown, name: str) -> Html:
+    """The command that draws a figure; with --run, and what it trains on, where the store has nothing to draw."""
+    typed = shown.command(f"figures {name} --format svg --out pictures")
+    if name not in shown.undrawn:
+        return element("p", "Not in this report. Drawn by ", element("code", unbroken(typed)))
+    data = ", ".join(
+        dict.fromkeys(filter(None, (_data(file, shown.scale) for file in shown.figures[name].experiments)))
+    )
+    return element(
+        "p",
+        "Not in this report: none of its runs is stored. ",
+        element("code", unbroken(f"{typed} --run")),
+        " makes them and draws it; without ",
+        element("code", unbroken("--run")),
+        " it says how long that takes.",
+        *(
+            [f" It needs the data {data}: ", element("code", "fltheory data list"), " says where they are."]
+            if data
+            else []
+        ),
+    )
 
 
-def _table(name: str, made: Table) -> Html:
-    parts = [element("h3", made.title), element("p", f"Published: {made.source}", class_="note")]
+def _data(file: str, scale: str) -> str:
+    """The name of the data that an experiment file trains on; empty if there are none, or there is no such file."""
+    try:
+        data = asked(file, scale)["problem"].get("data", "")
+    except InputError:
+        return ""
+    return str(data["name"] if isinstance(data, Mapping) else data)
+
+
+def _broken(name: str, shown: Shown) -> Html:
+    return element("div", element("h3", name), element("p", prose(f"{shown.broken[name]}.")), id=name)
+
+
+def _table(name: str, shown: Shown) -> Html:
+    made = shown.tables[name]
+    parts = [element("h3", unbroken(made.title)), element("p", f"Published: {made.source}", class_="note")]
+    parts += [element("p", prose(f"{shown.broken[name]}."))] if name in shown.broken else []
     for part in made.sections:
         head, *rows = made.grid(part)
-        parts += [element("h4", part.title), element("p", prose(part.measured), class_="note"), table(head, rows)]
+        parts += [
+            element("h4", unbroken(part.title)),
+            element("p", prose(part.measured), class_="note"),
+            table(head, rows),
+        ]
     return element("div", *parts, *(element("p", prose(note)) for note in made.notes), id=name)

@@ -52,11 +52,27 @@ def breakable(name: str) -> Html:
     return join(*(join(part, element("wbr")) if part in (".", "_") else part for part in re.split("([._])", name)))
 
 
+def unbroken(text: str) -> Html:
+    """Text that a line may end in between words and after a slash, but not inside options, names and their values.
+
+    >>> unbroken("by K = 10 in a/b-c.toml")
+    'by <span class="word">K = 10</span> in a/<span class="word">b-c.toml</span>'
+    """
+    parts = re.split(r"(\S+ [=≥] \S+|\s+|(?<=/))", text)
+    return join(*(element("span", part, class_="word") if re.search("-| [=≥] ", part) else part for part in parts))
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:
     """A table whose first column names the rows; it scrolls by itself where it is too wide."""
     columns = element("thead", element("tr", *(element("th", cell, scope="col") for cell in head)))
-    body = [element("tr", element("th", row[0], scope="row"), *(element("td", c) for c in row[1:])) for row in rows]
+    body = [
+        element("tr", element("th", _whole(row[0]), scope="row"), *(element("td", c) for c in row[1:])) for row in rows
+    ]
     return scrolled(element("table", columns, element("tbody", *body)))
+
+
+def _whole(text: str) -> Html:
+    return text if isinstance(text, Html) else unbroken(text)
 
 
 def scrolled(child: Html, kind: str = "") -> Html:
@@ -65,8 +81,9 @@ def scrolled(child: Html, kind: str = "") -> Html:
 
 
 def prose(text: str) -> Html:
-    """Text with code between backticks."""
-    return join(*(element("code", part) if odd % 2 else part for odd, part in enumerate(text.split("`"))))
+    """Text with code between backticks; names in it stay whole."""
+    parts = map(unbroken, text.split("`"))
+    return join(*(element("code", part) if odd % 2 else part for odd, part in enumerate(parts)))
 
 
 def section(title: str, *children: str, **attributes: str) -> Html:

@@ -31,7 +31,7 @@ def write(out: Path, scale: str, store: Path, figures: Path | None = None, broke
     scale     of the runs that tables and pictures show
     store     folder of the runs
     figures   folder of `fltheory figures`, whose pictures are copied
-    broken    if it is given, it gets a sentence on each table that cannot be made; the page of tables says so too
+    broken    if it is given, it gets a sentence on each table that lacks a faulty run; the page of tables says so too
 
     A report that is there already is replaced, whole or not at all. Raises InputError for a folder that holds
     something else, or that cannot be written.

@@ -67,4 +67,10 @@ def test_only_step_sizes_that_an_interrupted_run_came_to_are_counted(tmp_path: P
     picture = figures["fig1"].make(Given("laptop", runs_of(DATA, "laptop", tmp_path)))
     (legend,) = picture.figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["amplified (one γ)"]
-    assert picture.lacks == ["wait, minibatch; wait, full; not amplified (one γ)"]
+    assert picture.lacks == [
+        "Not run: wait, minibatch; wait, full (Fashion-MNIST)",
+        "Not run: the panel CIFAR-10",
+        "Without a step size of which all seeds came to the last round: not amplified (Fashion-MNIST)",
+        "Step sizes γ of the paper or its file not run: amplified 0.1, 0.01, 0.001, 0.0001, 3e-05, 1e-05; "
+        "not amplified 0.1, 0.01, 0.001, 0.0003, 0.0001, 3e-05, 1e-05 (Fashion-MNIST)",
+    ]

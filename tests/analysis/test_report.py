@@ -9,7 +9,6 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from html import unescape
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -23,7 +22,7 @@ from analysis.report import write
 from analysis.report.algorithm import algorithm_page
 from analysis.report.claim import claim_page
 from analysis.report.claims import KINDS, claims_page, kinds_of_check
-from analysis.report.exhibits import exhibits_page
+from analysis.report.exhibits import exhibits_page, find
 from analysis.report.facts import AGAINST, Facts
 from analysis.report.html import PAGES, element
 from analysis.report.pseudocode import RECIPES
@@ -151,13 +150,15 @@ def test_figures_tables_and_their_claims(site: Path, pages: Pages) -> None:
     ids = {node.get("id") for node in page.iter()}
     assert ids >= {*chosen("figures", []), *chosen("tables", [])}
     assert (site / "figures" / "fedau_figC61.csv").is_file()
-    assert "fltheory report --scale laptop --figures pictures" in text_of(page)
+    assert "fltheory report --figures pictures --scale laptop" in text_of(page)
     assert "figures/fedau_figC61.svg" in [img.get("src") for img in page.iter("img")]
     assert "not run" in text_of(page)
     assert "../exhibits.html#fedau.tab1" in links(pages["claims/fedau.tab1.html"])
 
 
-def test_a_damaged_run_leaves_the_report_without_its_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_run_leaves_its_table_in_the_report_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = made_up("experiments/fedamd/table2-20.toml", "laptop", tmp_path / "store")
     (run.folder / f"{run.sha256}.parquet").unlink()
     monkeypatch.setattr("analysis.report.site._pages", lambda _, shown, __: iter([("e.html", exhibits_page(shown))]))
@@ -165,13 +166,32 @@ def test_a_damaged_run_leaves_the_report_without_its_tables(tmp_path: Path, monk
     broken: list[str] = []
     write(tmp_path / "site", "laptop", tmp_path / "store", broken=broken)
     (sentence,) = broken
-    assert sentence.startswith("fedamd.tab2 is not made: run must be one whose data can be read")
+    file = "experiments/fedamd/table2-20.toml"
+    assert sentence.startswith(f"fedamd.tab2 is made without {file}: run must be one whose data can be read")
     again = f"fltheory tables fedamd.tab2 --scale laptop --store {shlex.quote(str(tmp_path / 'store'))} --run"
     assert sentence.endswith(f" (to make its run again: {again})")
-    page = unescape((tmp_path / "site" / "e.html").read_text())
-    assert sentence in page
-    assert 'id="fedamd.tab2"' in page
-    assert 'id="fedamd.tab1"' in page
+    page = ElementTree.fromstring((tmp_path / "site" / "e.html").read_text().removeprefix("<!DOCTYPE html>\n"))
+    (part,) = (node for node in page.iter() if node.get("id") == "fedamd.tab2")
+    assert sentence in text_of(part)
+    assert f"left out, as the file or its stored run is faulty: {file}" in text_of(part)
+
+
+def test_a_figure_that_is_not_there_has_the_command_that_draws_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With --run only where no run of it is stored, and with the store; nothing is trained to say so."""
+    monkeypatch.setattr("analysis.missing_runs._pace", lambda *_: pytest.fail("the report trains nothing"))
+    monkeypatch.chdir(ROOT)
+    store = tmp_path / "my runs"
+    made_up("experiments/fast/table5-beta.toml", "laptop", store)
+    place = f"--store {shlex.quote(str(store))}"
+    page = ElementTree.fromstring(exhibits_page(find("laptop", store, None)).removeprefix("<!DOCTYPE html>\n"))
+    for name, run in (("fast.fig4", ""), ("fast.fig1", ""), ("fast.fig3", " --run")):
+        (part,) = (node for node in page.iter() if node.get("id") == name)
+        codes = [text_of(code) for code in part.iter("code")]
+        assert codes[0] == f"fltheory figures {name} --format svg --out pictures --scale laptop {place}{run}"
+        assert ("none of its runs is stored" in text_of(part)) is bool(run)
+    assert f"fltheory report --figures pictures --scale laptop {place}" in text_of(page)
 
 
 def test_provenance_without_a_place_of_this_machine(site: Path) -> None:
@@ -319,6 +339,29 @@ def test_letters_of_pictures_are_equally_large_whatever_their_width_and_kind(
     shown = tab.eval_on_selector_all("img", "all => all.map(one => one.getBoundingClientRect().width)")
     inches = [COLUMN, COLUMN, WIDTH, WIDTH]
     assert [width / inch for width, inch in zip(shown, inches, strict=True)] == pytest.approx([1.4 * 96] * 4, rel=0.01)
+
+
+def test_on_a_phone_a_wide_picture_is_as_large_as_in_print_and_scrolls(site: Path, tab: Any, tmp_path: Path) -> None:
+    sizes = [(width, f"{width}.{kind}") for width in (COLUMN, WIDTH) for kind in ("png", "svg")]
+    files = [save(new_figure(1, width), tmp_path / name).name for width, name in sizes]
+    images = "".join(f"<figure><div class='wide'><a href='x'><img src='{name}'></a></div></figure>" for name in files)
+    (tmp_path / "style.css").write_bytes((site / "style.css").read_bytes())
+    (tmp_path / "page.html").write_text(f"<!DOCTYPE html><link rel='stylesheet' href='style.css'>{images}")
+    tab.goto((tmp_path / "page.html").as_uri())
+    shown = tab.eval_on_selector_all("img", "all => all.map(one => one.getBoundingClientRect().width)")
+    assert shown == pytest.approx([96 * COLUMN] * 2 + [96 * WIDTH] * 2, rel=0.01)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_lines_do_not_end_inside_names(site: Path, tab: Any) -> None:
+    """Whatever has a hyphen stands in one line, unless it is longer than that."""
+    tab.goto((site / "exhibits.html").as_uri())
+    broken = (
+        "all => all.filter(one => one.getClientRects().length > 1 || one.offsetHeight > 40).map(one => one.textContent)"
+    )
+    names = tab.eval_on_selector_all(".word", "all => all.length")
+    assert names > 100
+    assert all(len(name) > 30 for name in tab.eval_on_selector_all(".word", broken))
 
 
 def test_filters_search_and_what_the_address_keeps(site: Path, tab: Any) -> None:

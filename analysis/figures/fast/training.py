@@ -59,7 +59,8 @@ def accuracy_over_q(given: Given) -> Picture:
                         for q, one in own.items()
                     ]
                 if not axes.lines:
-                    axes.text(0.5, 0.5, "not run", transform=axes.transAxes, ha="center", color=GREY)
+                    without = "left out or\nnot run" if given.faulty else "not run"
+                    axes.text(0.5, 0.5, without, transform=axes.transAxes, ha="center", color=GREY)
                     axes.set_yticks([])
                 axes.set_xticks(range(len(ORDER)), [TICKS.get(q, q) for q in ORDER], rotation=90)
             line[0].set_ylabel(f"{source}\ntest accuracy, %")

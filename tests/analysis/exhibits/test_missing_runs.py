@@ -11,15 +11,16 @@ import pytest
 
 from analysis import cli, exhibit_command, missing_runs
 from analysis.exhibit_command import Setting
-from analysis.exhibits import Exhibit, Given, enter
+from analysis.exhibits import Exhibit, Given, chosen, enter
 from analysis.figures import amplified as amplified_figures
 from analysis.figures import fedamd as fedamd_figures
 from analysis.figures.style import Picture, house_style, new_figure
 from analysis.stored_runs import runs_of
+from analysis.tables.runs import NOT_RECORDED
 from fltheory.errors import InputError
 from sims import store as stored
 from sims.experiment import read, read_without_data
-from tests.analysis.exhibits.made import DIGITS, draw
+from tests.analysis.exhibits.made import DIGITS, TABLES, draw
 from tests.analysis.runs import made_up
 
 
@@ -66,7 +67,8 @@ def test_a_figure_with_some_of_its_runs_is_drawn(
     made_up("experiments/fedau/cutoffs.toml", "smoke", tmp_path)
     paths, told = draw(["fedau.fig1"], tmp_path / "out", tmp_path)
     assert len(paths) == 2
-    (sentence,) = told
+    first, sentence = told
+    assert first == "fedau.fig1 is not whole. Not run: the line p ≥ 0"
     assert sentence.startswith("fedau.fig1 lacks runs: ")
     assert sentence.endswith("--run` after this: data set must be fetched first (run: fltheory data fetch x); got 'x'")
 
@@ -98,9 +100,75 @@ def test_a_damaged_run_keeps_only_its_own_figures_and_tables_from_being_made(
     assert (again in sentence) is (fault == "no data")  # of two runs none is damaged
     setting = Setting("laptop", tmp_path / "store", False, [].append)
     texts = list(exhibit_command.tables(["fedamd"], "text", setting))
-    assert [text.partition(":")[0] for text in texts] == [f"FedAMD, Table {n}" for n in (1, 3, 4)]
+    assert [text.partition(":")[0] for text in texts] == [f"FedAMD, Table {n}" for n in (1, 2, 3, 4)]
+    assert f"left out, as the file or its stored run is faulty: {table2}" in texts[1]
     (sentence,) = setting.broken
-    assert sentence.startswith("fedamd.tab2 is not made: ")
+    assert sentence.startswith(f"fedamd.tab2 is made without {table2}: ")
+    assert ("type `fltheory tables fedamd.tab2" in sentence) is (fault == "no data")
+
+
+def test_what_a_damaged_run_leaves_is_drawn_and_says_so(
+    books: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of two floors, and one of fifteen runs: the rest stands, the damaged one is named with what mends it."""
+    monkeypatch.setattr(exhibit_command, "seconds", lambda file, scale: 1.0)
+    floor, cifar = "experiments/fedau/no-floor.toml", "experiments/fedau/table1-cifar10-bernoulli.toml"
+    for file in ("experiments/fedau/cutoffs.toml", floor, cifar, "experiments/fedau/fashion-cyclic.toml"):
+        run = made_up(file, "laptop", tmp_path, lambda k, seed, t: 0.5)
+        if file in (floor, cifar):
+            (run.folder / f"{run.sha256}.parquet").write_bytes(b"damaged")
+    shown: list[Picture] = []
+    kept = exhibit_command._captioned
+    monkeypatch.setattr(exhibit_command, "_captioned", lambda *given: shown.append(kept(*given)) or shown[-1])
+    setting = Setting("laptop", tmp_path, False, [].append)
+    assert len(list(exhibit_command.figures(["fedau.fig1"], "png", tmp_path / "out", setting))) == 2
+    (sentence,) = setting.broken
+    assert sentence.startswith(f"fedau.fig1 is made without {floor}: run must be one whose data can be read")
+    assert "type `fltheory figures fedau.fig1 --scale laptop --run`, which takes about" in sentence
+    assert {row["floor"] for row in shown[0].rows} == {"p ≥ 0.02"}
+    above = " ".join(shown[0].figure.texts[0].get_text().split())
+    assert above.endswith(
+        f"Not run or left out: the line p ≥ 0. Left out, as the file or its stored run is faulty: {floor}."
+    )
+    setting = Setting("laptop", tmp_path, False, [].append)
+    (text,) = exhibit_command.tables(["fedau.tab1"], "text", setting)
+    part = text.partition("CIFAR-10, Bernoulli participation\n")[2].partition("\n\n")[0]
+    assert part.startswith(f"  left out, as the file or its stored run is faulty: {cifar}\n")
+    assert part.count("faulty run") == 2 * 7
+    assert "not run" not in part
+    assert "50.0 ± 0.0" in text  # of the cyclic run
+    assert [sentence.startswith(f"fedau.tab1 is made without {cifar}: ") for sentence in setting.broken] == [True]
+
+
+@pytest.mark.parametrize("run", [False, True])
+def test_runs_that_fill_no_cell_are_neither_offered_nor_made(
+    run: bool, books: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At laptop scale FAST's files train FedAvg alone."""
+    monkeypatch.setattr(exhibit_command, "seconds", lambda file, scale: pytest.fail("nothing is to be run"))
+    monkeypatch.setattr(exhibit_command, "run_file", lambda *_: pytest.fail("nothing is to be run"))
+    made_up("experiments/fast/fmnist-alpha-0.1-beta.toml", "laptop", tmp_path)
+    for name in ("fast.tab4", "fast.tab6", "fast.tab7"):
+        told: list[str] = []
+        (text,) = exhibit_command.tables([name], "text", Setting("laptop", tmp_path, run, told.append))
+        assert "measured at" not in text
+        assert "no run at laptop scale fills this; runs at " in text
+        (sentence,) = told
+        assert sentence.startswith(f"{name}: no run at laptop scale fills a cell; others do: ")
+        assert sentence.endswith(f"`fltheory tables {name} --scale paper`")
+
+
+@pytest.mark.parametrize("name", [f"{paper}.{name}" for paper, book in TABLES.items() for name in book])
+@pytest.mark.parametrize("scale", ["smoke", "laptop"])
+def test_a_run_is_offered_if_and_only_if_it_fills_a_cell(name: str, scale: str, books: object, tmp_path: Path) -> None:
+    (exhibit,) = chosen("tables", [name]).values()
+    filling = exhibit.filled_by(scale)
+    for file in exhibit.experiments:
+        table = exhibit.make(Given(scale, {file: made_up(file, scale, tmp_path, lambda k, seed, t: 0.5)}))
+        cells = [cell for part in table.sections for row in part.rows.values() for cell in row.values()]
+        measured = any(cell.measured not in (None, NOT_RECORDED) for cell in cells)
+        assert measured is (file in filling), file
+        assert measured is any(part.measured.startswith("measured at") for part in table.sections), file
 
 
 def test_what_is_made_in_part_is_printed_and_exits_with_1(

@@ -14,11 +14,17 @@ from analysis.figures import fast as fast_figures
 from analysis.figures import fedamd as fedamd_figures
 from analysis.figures import fedau as fedau_figures
 from analysis.figures import fedlaavg as fedlaavg_figures
+from analysis.figures.style import Picture
 from analysis.stored_runs import runs_of
 from analysis.tables import fast as fast_tables
 from sims import store as stored
 from tests.analysis.exhibits.made import cut
 from tests.analysis.runs import made_up
+
+
+def said(picture: Picture) -> str:
+    """What stands above a picture, without its line breaks."""
+    return " ".join(picture.figure.texts[0].get_text().split())
 
 
 def test_a_picture_of_runs_says_at_what_scale(books: object, tmp_path: Path) -> None:
@@ -41,14 +47,9 @@ def test_runs_that_are_alike_are_told_together(books: object, tmp_path: Path) ->
     picture = exhibit.make(given)
     exhibit_command._caption(picture, given)
     first, second, third = (run.key[:12] for run in given.runs.values())
-    assert (
-        picture.figure.texts[0]
-        .get_text()
-        .replace("\n", " ")
-        .endswith(
-            f"fashion-mnist, logistic, 4 rounds, 1 seed; runs {first}, {third}. "
-            f"fashion-mnist, logistic, 4 rounds, 1 seed, PARTIAL (interrupted); run {second}."
-        )
+    assert said(picture).endswith(
+        f"fashion-mnist, logistic, 4 rounds, 1 seed; runs {first}, {third}. "
+        f"fashion-mnist, logistic, 4 rounds, 1 seed, PARTIAL (interrupted); run {second}."
     )
 
 
@@ -81,18 +82,28 @@ def test_a_partial_run_counts_the_seeds_that_it_has(tmp_path: Path) -> None:
         "FedAvg, n = 2 seeds", "SCAFFOLD, n = 1 seed", "FedAMD, constant, n = 1 seed"
     ]  # fmt: skip
     exhibit_command._caption(picture, given)
-    assert "0 or 1 or 2 of 3 seeds, PARTIAL" in picture.figure.texts[0].get_text().replace("\n", " ")
+    assert "0 or 1 or 2 of 3 seeds, PARTIAL" in said(picture)
 
 
 @pytest.mark.parametrize(
     ("name", "scale", "lacks"),
     [
-        ("fedamd.fig9", "laptop", ["BVR-L-SGD; FedPAGE"]),
+        ("fedamd.fig9", "laptop", ["Not run: BVR-L-SGD; FedPAGE"]),
         ("fedamd.fig9", "paper", []),
         ("fedamd.fig11", "paper", []),
-        ("amplified.fig1", "laptop", ["wait, full"]),
+        (
+            "amplified.fig1",
+            "laptop",
+            [
+                "Not run: wait, full",
+                "Step sizes γ of the paper or its file not run: amplified 0.1, 0.01, 0.001, 1e-05; "
+                "wait, minibatch 0.1; not amplified 0.1, 0.01, 1e-05 (Fashion-MNIST)",
+                "Step sizes γ of the paper or its file not run: amplified 0.05, 0.005, 0.0005, 5e-05, 5e-06; "
+                "wait, minibatch 0.05; not amplified 0.05, 0.005, 0.0005, 5e-05, 5e-06 (CIFAR-10)",
+            ],
+        ),
         ("amplified.fig1", "paper", []),
-        ("fedau.fig1", "laptop", ["K = 1; K = 10; K = 200 (p ≥ 0)"]),
+        ("fedau.fig1", "laptop", ["Not run: K = 1; K = 10; K = 200 (p ≥ 0)"]),
         ("fast.fig3", "paper", []),
         ("fast.fig4", "laptop", []),
         ("fedlaavg.fig5", "paper", []),
@@ -106,8 +117,8 @@ def test_a_figure_says_which_curves_it_lacks(
     picture = exhibit.make(Given(scale, runs))
     assert picture.lacks == lacks
     exhibit_command._caption(picture, Given(scale, runs))
-    caption = picture.figure.texts[0].get_text().replace("\n", " ")
-    assert caption.endswith(f"Not run to the end: {lacks[0]}." if lacks else ".")
+    caption = said(picture)
+    assert caption.endswith("".join(f" {words}." for words in lacks) or ".")
     assert ("Not run" in caption) is bool(lacks)
 
 
@@ -115,18 +126,84 @@ def test_a_file_that_was_not_run_is_a_curve_that_a_panel_lacks(tmp_path: Path) -
     exhibit = fedlaavg_figures.figures["fig5"]
     file = "experiments/fedlaavg/mnist-N200.toml"
     picture = exhibit.make(Given("laptop", {file: made_up(file, "laptop", tmp_path)}))
-    assert picture.lacks == ["N = 600; N = 1000"]
+    assert picture.lacks == [
+        "Not run: N = 600; N = 1000 (number of clients)",
+        "Not run: the panel share of them selected",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "run", "lacks"),
+    [
+        ("fedamd.fig1", [0], ["Not run: the panels 40 of 100 clients; 100 of 100 clients"]),
+        ("fedamd.fig8", [1], ["Not run: BVR-L-SGD; FedPAGE (40 of 100 clients)",
+                              "Not run: the panels 20 of 100 clients; 100 of 100 clients"]),
+        ("fedamd.fig11", [1], ["Not run: the panel EMNIST digits, 20 of 100 clients: probabilities of an anchor"]),
+        ("fedlaavg.fig4", [0, 1], ["Not run: sequential SGD (E = 50, D = 1; E = 100, D = 1)",
+                                   "Not run: the panels E = 200, D = 1; E = 100, D = 3; E = 100, D = 5"]),
+        ("fedlaavg.fig6", [0, 1, 2],
+         ["Not run, as no experiment file has them: sequential SGD and drift of labels (α > 0)"]),
+        ("fast.fig4", [0], ["Not run: the panels Gamma; Weibull"]),
+        ("fedau.fig1", [0], ["Not run: the line p ≥ 0"]),
+    ],
+)  # fmt: skip
+def test_a_picture_names_the_panels_of_the_published_figure_that_were_not_run(
+    name: str, run: list[int], lacks: list[str], books: object, tmp_path: Path
+) -> None:
+    """Of the files in order, these were run: a PNG by itself says what of the figure it is not."""
+    (exhibit,) = chosen("figures", [name]).values()
+    files = [exhibit.experiments[k] for k in run]
+    given = Given("laptop", {file: made_up(file, "laptop", tmp_path) for file in files})
+    picture = exhibit.make(given)
+    missing = [words for words in picture.lacks if not words.startswith("Not run: BVR") or name == "fedamd.fig8"]
+    assert missing[: len(lacks)] == lacks
+    exhibit_command._caption(picture, given)
+    assert all(f" {words}." in said(picture) for words in lacks)
+    picture.figure.draw_without_rendering()
+    (title,) = picture.figure.texts
+    box = title.get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= picture.figure.bbox.width
+    assert not [1 for axes in picture.figure.axes if axes.get_tightbbox().overlaps(box)]
+
+
+def test_laws_without_a_run_are_named_beside_the_panels_that_are_empty(tmp_path: Path) -> None:
+    file = fast_tables.file_of("fmnist", "0.1", "beta")
+    picture = fast_figures.figures["fig3"].make(Given("laptop", {file: made_up(file, "laptop", tmp_path)}))
+    assert picture.lacks[:2] == [
+        "Not run: Gamma; Weibull (Fashion-MNIST, α = 0.1)",
+        "Not run: the panels Fashion-MNIST, α = 0.05; CIFAR-10, α = 0.1; Shakespeare",
+    ]
+
+
+def test_seeds_that_stopped_early_are_named_with_their_last_round(tmp_path: Path) -> None:
+    """Two seeds of one cutoff diverged: its point is not there, and the picture says which and when."""
+    file, other = fedau_figures.figures["fig1"].experiments
+    run = made_up(file, "laptop", tmp_path)
+    label, rounds = run.experiment["algorithm"][1]["label"], run.experiment["rounds"]
+    every = run.experiment["record"]["every"]
+    gone = (
+        (pl.col("algorithm") == label)
+        & (pl.col("round") > every * (1 + pl.col("replicate")))
+        & (pl.col("replicate") < 2)
+    )
+    run = stored.save(tmp_path, run.key, run.experiment, run.data().filter(~gone), remark="diverged")
+    given = Given("laptop", {file: run, other: made_up(other, "laptop", tmp_path)})
+    picture = fedau_figures.figures["fig1"].make(given)
+    assert "Not drawn, as a seed stopped early or diverged: K = 10 (p ≥ 0.02)" in picture.lacks
+    exhibit_command._caption(picture, given)
+    stops = f"{label} (seed 0 at round {every:,}, seed 1 at round {2 * every:,})"
+    assert f"{rounds:,} rounds, 3 seeds, of them stopped before the last round: {stops}; run " in said(picture)
 
 
 @pytest.mark.parametrize(("name", "sizes"), [("fig2", "b = 80; b = 20"), ("fig3", "b = 80; b = 20")])
 def test_a_size_of_batches_that_was_not_run_is_a_curve_that_a_panel_lacks(
     name: str, sizes: str, tmp_path: Path
 ) -> None:
-    """With 20 participants all three were run, with 40 that of all samples, with 100 none: there is no such panel."""
+    """With 20 participants all three were run, with 40 that of all samples, with 100 none."""
     exhibit = fedamd_figures.figures[name]
     files = [file for number, file in enumerate(exhibit.experiments) if number in (0, 1, 3, 6)]
     picture = exhibit.make(Given("laptop", {file: made_up(file, "laptop", tmp_path) for file in files}))
-    assert picture.lacks == [f"{sizes} (40 of 100 clients)"]
+    assert picture.lacks == [f"Not run: {sizes} (40 of 100 clients)", "Not run: the panel 100 of 100 clients"]
 
 
 def test_panels_that_lack_something_stand_in_sentences_of_their_own(tmp_path: Path) -> None:
@@ -141,11 +218,13 @@ def test_panels_that_lack_something_stand_in_sentences_of_their_own(tmp_path: Pa
         runs[file] = cut(made_up(file, "laptop", tmp_path), tmp_path, kept)
     given = Given("laptop", runs)
     picture = exhibit.make(given)
-    assert picture.lacks == ["lambda = 7 (Beta)", "lambda = 1, 1 of 3 seeds (Gamma)"]
+    lacks = ["lambda = 7 (Beta)", "the panel Weibull", "lambda = 1, 1 of 3 seeds (Gamma)"]
+    lacks = [f"Not run: {lacks[0]}", f"Not run: {lacks[1]}", f"Of fewer seeds than asked for: {lacks[2]}"]
+    assert picture.lacks == lacks
     assert [axes.get_xlabel() for axes in picture.figure.axes[2:]] == ["q (n = 3 seeds)", "q (n = 1 or 3 seeds)"]
     exhibit_command._caption(picture, given)
-    caption = picture.figure.texts[0].get_text().replace("\n", " ")
-    assert caption.endswith("Not run to the end: lambda = 7 (Beta). lambda = 1, 1 of 3 seeds (Gamma).")
+    caption = said(picture)
+    assert caption.endswith("".join(f" {words}." for words in lacks))
 
 
 def test_bars_over_the_cutoff_count_the_seeds_that_they_are_of(tmp_path: Path) -> None:
@@ -160,7 +239,9 @@ def test_bars_over_the_cutoff_count_the_seeds_that_they_are_of(tmp_path: Path) -
         assert sorted(int(str(r["seeds"])) for r in picture.rows[:5]) == [1, 1, 1, 2, 3]
         assert picture.figure.axes[-1].get_xlabel() == "cutoff $K$ (bars: one sd, n = 1 or 2 or 3 seeds)"
         assert picture.lacks == [
-            "K = 1, 2 of 3 seeds; K = 50, 1 of 3 seeds; K = 200, 1 of 3 seeds; K = inf, 1 of 3 seeds"
+            "Not run: the line p ≥ 0",
+            "Of fewer seeds than asked for: "
+            "K = 1, 2 of 3 seeds; K = 50, 1 of 3 seeds; K = 200, 1 of 3 seeds; K = inf, 1 of 3 seeds",
         ]
 
 
@@ -170,7 +251,10 @@ def test_points_over_q_say_of_how_few_seeds_they_are(tmp_path: Path) -> None:
     label = run.experiment["algorithm"][1]["label"]
     one = cut(run, tmp_path, (pl.col("algorithm") != label) | (pl.col("replicate") == 2))
     picture = fast_figures.figures["fig3"].make(Given("laptop", {file: one}))
-    assert picture.lacks == ["q = 0.2; q = 0.4; Ada.(1); Ada.(7)", "q = 0.1, 1 of 3 seeds"]
+    assert picture.lacks[2:] == [
+        "Not run: q = 0.2; q = 0.4; Ada.(1); Ada.(7)",
+        "Of fewer seeds than asked for: q = 0.1, 1 of 3 seeds",
+    ]
 
 
 @pytest.mark.parametrize("early", [1, 3])
@@ -183,8 +267,11 @@ def test_clients_of_seeds_that_stopped_early_are_not_shown_and_that_is_said(earl
     given = Given("laptop", {file: stored.save(tmp_path, run.key, run.experiment, stopped, remark="diverged")})
     picture = fedau_figures.figures["figD31"].make(given)
     methods = [one["label"] for one in run.experiment["algorithm"]]
-    assert picture.lacks == ["; ".join(f"{label}, {3 - early} of 3 seeds" for label in methods)]
+    fewer = "; ".join(f"{label}, {3 - early} of 3 seeds" for label in methods)
+    assert picture.lacks == [f"Of fewer seeds than asked for: {fewer}"]
     assert len({r["algorithm"] for r in picture.rows}) == (4 if early < 3 else 0)
     exhibit_command._caption(picture, given)
-    caption = picture.figure.texts[0].get_text().replace("\n", " ")
-    assert f", 3 seeds, {4 * early} of 12 trajectories stopped before the last round; run " in caption
+    caption = said(picture)
+    last, seeds = run.data()["round"].unique().sort()[-2], "seed 0" if early == 1 else "seeds 0, 1 and 2"
+    stops = ", ".join(f"{label} ({seeds} at round {last:,})" for label in methods)
+    assert f", 3 seeds, of them stopped before the last round: {stops}; run " in caption
