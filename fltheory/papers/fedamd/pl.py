@@ -87,7 +87,7 @@ thm411_improved = paper.claim(
     "does not shrink with mu/L.",
     assumes=(A41, A42, A43, A410),
     conditions={**step_within(2 * sqrt(5)), "curvature": mu <= L, **local_step},
-    bound=Bound(LAST, _linear_rate(6), order="T = O((kappa/(1-p^A)) (1 + M/(A p)) log(1/eps))", unit=LOSS),
+    bound=Bound(LAST, _linear_rate(6), order="T = O(kappa (1/(1-p^A) + M/(A p sqrt(1-p^A))) log(1/eps))", unit=LOSS),
     uses=("fedamd.lemE3.repaired", "fedamd.law.noise", "fedamd.law.staleness", "fedamd.A410"),
 )  # fmt: skip
 
