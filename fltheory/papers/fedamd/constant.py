@@ -44,7 +44,7 @@ lemE1a = paper.claim(
     "gradient. (The expectation of grad F is left out in print.)",
     assumes=(A41,),
     formulas={"weight of the new gradient": refresh},
-    uses=("fedamd.A41",),
+    uses=("fedamd.A41", "fedamd.alg1.init"),
 )  # fmt: skip
 
 q = Symbol("q", positive=True)

@@ -77,7 +77,8 @@ thm411 = paper.claim(
         "fedamd.law.noise", "fedamd.law.staleness",
     ),
     gap="The printed proof uses (113) and (132) with two meanings of E g_t; through the staleness of the caches the "
-    "statement holds as it stands, with caches started by all clients and noise independent over clients and samples.",
+    "statement holds as it stands, from caches that all clients start (section 3) and for noise that is independent "
+    "over clients and samples.",
 )  # fmt: skip
 
 thm411_improved = paper.claim(

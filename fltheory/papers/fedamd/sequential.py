@@ -81,8 +81,8 @@ thm46 = paper.claim(
         order="T = O((1 + 2 M tau/A) tau/(tau - 1)/eps) with b = min(sigma^2/(M eps), n)", unit=GRADIENT**2,
     ),
     uses=(
-        "fedamd.A41", "fedamd.A42", "fedamd.A43", "fedamd.eq4", "fedamd.lemB2b", "fedamd.lemB3", "fedamd.lemD1",
-        "fedamd.eq65", "fedamd.eq93", "fedamd.eq96", "fedamd.eq109", "fedamd.eq110",
+        "fedamd.A41", "fedamd.A42", "fedamd.A43", "fedamd.alg1.init", "fedamd.eq4", "fedamd.lemB2b", "fedamd.lemB3",
+        "fedamd.lemD1", "fedamd.eq65", "fedamd.eq93", "fedamd.eq96", "fedamd.eq109", "fedamd.eq110",
     ),
     repaired_by="fedamd.thm46.repaired",
     gap="The printed proof needs more in (89), (93), (96) and (110); another argument gives the statement for tau = 2.",

@@ -187,6 +187,8 @@ alg1_init = paper.claim(
     "starts at grad F(x_0) up to anchor noise.",
     formulas={"clients before round 0": M},
     uses=("fedamd.alg1",),
+    gap="Section 3 calls it one way to start, and Algorithm 1 takes the caches as an input. Theorems 4.6, 4.8 and 4.11 "
+    "need it: from caches of zero the model leaves the minimum that it starts from, where their bounds are 0 (ERR-11).",
 )  # fmt: skip
 
 massive = paper.claim(

@@ -51,6 +51,15 @@ def test_noise_over_clients_is_named(name, check):
     assert "independent over clients" in ledger["fedamd.A42"].gap
 
 
+@pytest.mark.parametrize("name", ["thm46", "thm46.repaired", "thm48", "thm48.repaired", "thm411", "thm411.improved"])
+def test_theorems_with_few_anchors_rest_on_the_start_of_the_caches(name):
+    rests, open_ = set(), [f"fedamd.{name}"]
+    while open_:
+        rests.add(id_ := open_.pop())
+        open_ += ledger[id_].uses
+    assert "fedamd.alg1.init" in rests
+
+
 @pytest.mark.parametrize(
     ("name", "check", "assumptions"),
     [
