@@ -26,7 +26,7 @@ _CHOSEN = {
     **dict.fromkeys(("local_lr", "step", "best step", "product of steps"), _STEP),
     **dict.fromkeys((f"{which}local step" for which in _WHICH), _STEP),
     **dict.fromkeys((f"{which}global step" for which in _WHICH), ONE),
-    **dict.fromkeys(("amplification", "interval", "cutoff", "probability", "example_lr"), ONE),
+    **dict.fromkeys(("global_lr", "amplification", "interval", "cutoff", "probability", "example_lr"), ONE),
     "epsilon": LOSS / PARAM**2,  # of Young's inequality in Theorem 2 of FAST
 }
 

@@ -6,7 +6,7 @@ from fractions import Fraction as F
 from typing import Any
 
 import sympy
-from sympy import Rational, sqrt
+from sympy import sqrt
 
 from analysis.checks import CheckBook, Depth, times, without
 from analysis.checks.certificates import Fact, chain, identity, nonnegative
@@ -66,12 +66,8 @@ def orders_of_the_printed_settings(claim: Claim, depth: Depth) -> Evidence:
 
 def _rates(claim: Claim) -> tuple[dict[Any, Any], Any]:
     """Step sizes and anchor batch of a repaired setting."""
-    if claim.id.endswith("-B"):
-        return {eta_l: sqrt(gap / (L * T * tau)) / (K * sigma), eta_s: sqrt(K * M)}, K
-    if claim.id.endswith("-C"):
-        return {eta_l: 1 / (6 * sqrt(2) * K * L), eta_s: 1 / (sqrt(3) * tau)}, fedamd.b
-    root = (M * L * gap / (sigma**2 * T * tau)) ** Rational(1, 4)
-    return {eta_l: root / (K * L), eta_s: root}, 1
+    batch = {"-B": K, "-C": fedamd.b}.get(claim.id[-2:], 1)
+    return {eta_l: claim.formulas["local_lr"], eta_s: claim.formulas["global_lr"]}, batch
 
 
 def _from_theorem(claim: Claim) -> list[Fact]:

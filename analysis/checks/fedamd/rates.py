@@ -17,7 +17,7 @@ from analysis.checks.slopes import Rate, Run, Slope, powers, rates
 from analysis.evidence import Evidence
 from fltheory.ledger import Claim
 from fltheory.papers import fedamd
-from fltheory.papers.fedamd import A, K, L, M, T, eta_l, eta_s, sigma, tau
+from fltheory.papers.fedamd import A, K, L, M, T, eta_l, eta_s, tau
 
 checks = CheckBook()
 
@@ -97,14 +97,6 @@ def slopes_of_the_printed_settings(claim: Claim, depth: Depth) -> Evidence:
     return replace(found, verdict="conditional", hypothesis="tau is bounded", summary=summary)
 
 
-def _settings(claim: Claim) -> tuple[Any, Any]:
-    """eta_l and eta_s of a repaired setting, as its words have them."""
-    if claim.id.endswith("-B"):
-        return (fedamd.gap / (L * T * tau)) ** HALF / (K * sigma), (K * M) ** HALF
-    root = (M * L * fedamd.gap / (sigma**2 * T * tau)) ** F(1, 4)
-    return root / (K * L), root
-
-
 @checks(
     fedamd.cor45_attained,
     mutants=[put("bound", tau, 1), put("bound", M, 1), put("bound", T, T**2), put("bound", tau, tau**2)],
@@ -117,11 +109,11 @@ def slopes_with_a_period(claim: Claim, depth: Depth) -> Evidence:
     """The factor sqrt(tau) that the printed corollary has not: it is attained."""
     last, bound, far = {"quick": 5, "default": 7, "deep": 9}[depth], rhs(claim), AT | {"rounds": "1e9000"}
     second = claim.id.endswith("-B")
-    steps = _settings(claim)
+    steps = claim.formulas
 
     def run(**changed: Any) -> Run:
         batch = changed.get("local_steps", AT["local_steps"]) if second else 1
-        return _full(claim, *steps, anchor_batch=batch, **changed)
+        return _full(claim, steps["local_lr"], steps["global_lr"], anchor_batch=batch, **changed)
 
     lines = [
         Rate(T, -HALF, bound, AT, powers(16, 5, 5 + last), lambda t: run(rounds=t)),

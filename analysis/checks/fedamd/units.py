@@ -6,32 +6,23 @@ from dataclasses import replace
 from typing import Any
 
 import sympy
-from sympy import sqrt
 
 from analysis.checks import Mutant, mutate
 from analysis.checks.units import Flag, unit_checks
 from fltheory.ledger import Claim
 from fltheory.papers import fedamd
-from fltheory.papers.fedamd import K, L, eta_l, eta_s, gap
+from fltheory.papers.fedamd import K, L, eta_l, eta_s
 
 
-def _with_gap_and_smoothness(claim: Claim) -> Claim:
-    """Corollary 4.5 with the step sizes of its repaired forms, before their factor tau."""
-    first, second = claim.conditions.values()
-    units, steps = sqrt(L * gap), claim.formulas
-    return replace(
-        claim,
-        conditions={
-            "first": first.func(first.lhs * units / L, first.rhs),
-            "second": second.func(second.lhs * units / L, second.rhs),
-        },
-        formulas={
-            **steps,
-            "first local step": steps["first local step"] * sqrt(units) / L,
-            "first global step": steps["first global step"] * sqrt(units),
-            "second local step": steps["second local step"] * units / L,
-        },
-    )
+def _restored_steps(claim: Claim) -> Claim:
+    """Corollary 4.5 with the step sizes of its repaired forms, and their products in its conditions."""
+    steps, conditions = dict(claim.formulas), dict(claim.conditions)
+    for which, mended in (("first", fedamd.cor45_repaired), ("second", fedamd.cor45_repaired_b)):
+        local, global_ = mended.formulas["local_lr"], mended.formulas["global_lr"]
+        steps |= {f"{which} local step": local, f"{which} global step": global_}
+        name = f"{which} setting: product of steps"
+        conditions[name] = claim.conditions[name].func(local * global_, claim.conditions[name].rhs)
+    return replace(claim, conditions=conditions, formulas=steps)
 
 
 def _relative_curvature(claim: Claim) -> Claim:
@@ -48,7 +39,7 @@ checks = unit_checks(
     fedamd.paper,
     {
         fedamd.cor45.id: Flag(
-            Mutant("with L (F(x_0) - F_*)", _with_gap_and_smoothness),
+            Mutant("with the step sizes of its repaired forms", _restored_steps),
             "fixed units: L and F(x_0) - F_* are constants, as the corollary says",
         ),
         fedamd.eq78.id: Flag(

@@ -15,6 +15,7 @@ def _attained(suffix, claim, batch):
         assumes=claim.assumes,
         conditions=claim.conditions,
         bound=claim.bound,
+        formulas=claim.formulas,
         uses=(claim.id,),
     )  # fmt: skip
 

@@ -184,22 +184,24 @@ cor45 = paper.claim(
 )  # fmt: skip
 
 
-def _cor45_repaired(suffix, title, words, conditions, bound, order):
+def _cor45_repaired(suffix, title, words, steps, conditions, bound, order):
     return paper.claim(
         f"cor45.repaired{suffix}", title, kind="corollary", where="ours, in place of Corollary 4.5", origin="ours",
         words=words,
         assumes=(A41, A42, A43),
         conditions={"period": tau >= 2, **conditions},
         bound=Bound("average over the miner rounds of T/tau cycles of E|grad F(x_t)|^2", bound, order, GRADIENT**2),
+        formulas=dict(zip(("local_lr", "global_lr"), steps, strict=True)),
         uses=("fedamd.thm44.repaired",),
     )  # fmt: skip
 
 
-_first, _second = M * L * gap / (sigma**2 * T * tau), L * gap / (T * tau)
+_root = (M * L * gap / (sigma**2 * T * tau)) ** Rational(1, 4)
 cor45_repaired = _cor45_repaired(
     "", "Corollary 4.5 with restored units: b = 1",
     "With b = 1, eta_s^4 = M L (F(x_0) - F_*)/(sigma^2 T tau) and eta_l = eta_s/(KL), T a multiple of tau large enough "
     "for the conditions, T = O(tau sigma^2 L (F(x_0) - F_*)/(M eps^2)) rounds suffice.",
+    (_root / (K * L), _root),
     {
         "product of steps": 216 * tau * M * L * gap <= sigma**2 * T,
         "local step": 5184 * M * L * gap <= sigma**2 * T * tau,
@@ -212,6 +214,7 @@ cor45_repaired_b = _cor45_repaired(
     "-B", "Corollary 4.5 with restored units: b = K",
     "With b = K, eta_l = sqrt((F(x_0) - F_*)/(L T tau))/(K sigma) and eta_s = sqrt(KM), T a multiple of tau large "
     "enough for the conditions, T = O(tau sigma^2 L (F(x_0) - F_*)/(MK eps^2)) rounds suffice.",
+    (sqrt(gap / (L * T * tau)) / (K * sigma), sqrt(K * M)),
     {
         "product of steps": 216 * tau * K * M * L * gap <= sigma**2 * T,
         "local step": 72 * L * gap <= sigma**2 * T * tau,
@@ -224,6 +227,7 @@ cor45_repaired_c = _cor45_repaired(
     "-C", "Corollary 4.5 with restored units: large anchor batches",
     "With eta_l = 1/(6 sqrt(2) KL) and eta_s = 1/(sqrt(3) tau), T a multiple of tau, T = O(tau L (F(x_0) - F_*)/eps) "
     "rounds and an anchor noise of order eps suffice.",
+    (1 / (6 * sqrt(2) * K * L), 1 / (sqrt(3) * tau)),
     {"local steps": Max(1, L_sigma**2 / (6 * b_small * L**2)) <= K},
     24 * sqrt(6) * tau * L * gap / T + anchor_noise / 8,
     "O(tau/eps)",
