@@ -29,12 +29,13 @@ ORDER = "an order does not see a constant"
 FACTOR = "a common factor cancels"
 IMPLIED = "implied: a smooth and strongly convex function has mu <= L"
 MORE = "a larger bound, number or variance says less"
-WORDS = "the wording is what is judged, not the formula beside it"
+OTHER = "another wrong one, told in the same words"
+TRUE_OF = "a multiple of an indicator is true of the same clients"
+POSITIVE = "positive as well, and that is what is judged"
 AT_ONE = "a letter that is 0 or 1 there: every power of it is the same"
-CONSTANT = "a letter that the statement counts as a constant"
 BELOW_1 = "variances of weights are below 1, and so below their roots"
 SHORTER = "true for any step up to 1"
-LOOSE = "not false: exact errors keep below it, too"
+LOOSE = "no exact error is above it for p from 1e-5 to 1 - 1e-5, K up to 400 and T up to 3K at least"
 ROOM = "the proof has room for it: the smaller bound is proved as well"
 
 # (claim, mutant) -> why the falsified statement is still true, or is the same statement.
@@ -81,7 +82,6 @@ HARMLESS: dict[tuple[str, str], str] = {
            "2*gradient_bound**2*local_lr**2*smoothness**2*staleness**2/(-2*local_lr*smoothness + 1)",
        )},
     ("fedamd.thm44.order", "constant for a given tau: anchor_period -> anchor_period^2"): MORE,
-    **{("fedamd.cor45", f"third local step: smoothness -> smoothness^{power}"): CONSTANT for power in (0, 2)},
     ("fedamd.cor47", "largest number of samples: anchor_period -> anchor_period^2"): MORE,
     **{("fedamd.law.cycle", f"move of a cycle: local_steps -> local_steps^{power}"): AT_ONE for power in (0, 2)},
     **{("fedamd.ERR-8", f"anchor samples of a round: {letter} -> {letter}^{power}"): FACTOR
@@ -98,11 +98,8 @@ HARMLESS: dict[tuple[str, str], str] = {
     **{("fedau.thm3.repaired", f"late: -({term}) in 1 - rate"): MORE for term in ("1", "-rate")},
     **{("fedamd.eq96", f"bound: -({term}) in mean_cache_error + {term}"): "(96) or (113) fails for each meaning still"
        for term in ("noise_std**2*subsampled/(anchor_batch*n_clients)",)},
-    **{("fedlaavg.eq55", f"(54): -({term}) in gradient_bound**2 + initial_gap*smoothness + noise_std**2"): WORDS
-       for term in ("gradient_bound**2", "initial_gap*smoothness", "noise_std**2")},
     ("fedamd.lemE3", "bound: -(-move_square*(-smoothness/2 + 1/(2*global_lr*local_lr*local_steps))) in "
      f"{fedamd.lemE3.parts[-1]}"): MORE,
-    ("fedlaavg.eq55", "printed: -(noise_std**2) in gradient_bound**2 + noise_std**2"): "there is no noise there",
     ("fedau.alg2", "largest: cutoff -> cutoff^2"): MORE,
     ("fedau.alg2", "largest: round_index -> round_index^2"): MORE,
     ("fedau.alg2", "fewest: cutoff -> cutoff^2"): "fewer intervals say less",
@@ -116,12 +113,9 @@ HARMLESS: dict[tuple[str, str], str] = {
     ("fedlaavg.thm1.X", "step: example_lr -> example_lr^2"): SHORTER,
     ("fedlaavg.thm2.eq9", "step: twice the room"): SHORTER,
     ("fedlaavg.thm2.eq10", "step: twice the room"): SHORTER,
-    **{("fedlaavg.thm2.eq6.repaired", f"early: d -> d^{power}"): AT_ONE for power in (0, 2)},
-    **{("fedlaavg.thm2.G", f"G: first_mean -> first_mean^{power}"): AT_ONE for power in (0, 2)},
     ("fedlaavg.sec3.2.period.repaired", "period: cohort_size -> cohort_size^0"): "a longer period says less",
     ("fedlaavg.eq34", "order: n_clients -> n_clients^0"): MORE,
     ("fedlaavg.eq53", "order: n_clients -> n_clients^0"): MORE,
-    **{("fedlaavg.exp.E", f"window: window -> window^{power}"): AT_ONE for power in (0, 2)},
     **{("fedlaavg.thm2.attained", f"bound: times block_staleness^{power}"): "only the exponent of T is claimed"
        for power in ("1/2", "-1/2")},
     ("fedlaavg.sec3.2.period.repaired", "period: n_clients -> n_clients^2"): "a longer period says less",
@@ -137,20 +131,7 @@ HARMLESS: dict[tuple[str, str], str] = {
        )},
     ("fedlaavg.eq34", "order: staleness -> staleness^2"): MORE,
     ("fedlaavg.eq53", "order: staleness -> staleness^2"): MORE,
-    **{("fedlaavg.eq55", f"printed: {letter} -> {letter}^{power}"): AT_ONE
-       for letter in ("gradient_bound", "n_clients", "selected_share", "smoothness") for power in (0, 2)},
-    ("fedlaavg.eq55", "printed: noise_std -> noise_std^2"): "there is no noise there",
-    **{(f"fedlaavg.{claim}", f"{part}: {letter} -> {letter}^{power}"): WORDS
-       for claim, part, letters in (
-           ("sec3.2.period", "period", ("cohort_size", "n_clients", "window")),
-           ("b3.remark", "norm", ("n_clients",)),
-           ("appA.MR", "distance", ("positive_distance",)),
-           ("eq55", "(54)", (
-               "gradient_bound", "initial_gap", "n_clients", "noise_std", "rounds", "selected_share", "smoothness",
-               "window",
-           )),
-       )
-       for letter in letters for power in (0, 2)},
+    **{("fedlaavg.appA.MR", f"distance: positive_distance -> positive_distance^{power}"): POSITIVE for power in (0, 2)},
     **{("fast.reddi3", f"bound: half of {term}"): ROOM
        for term in (
            "5*local_lr**2*local_steps*(6*heterogeneity**2*local_steps + noise_std**2)",
@@ -168,17 +149,11 @@ HARMLESS: dict[tuple[str, str], str] = {
        for power in (0, 2)},
     **{(f"fedamd.{claim}", "bound: half of 6*noise_std**2*subsampled/(anchor_batch*n_clients*polyak_lojasiewicz)"): ROOM
        for claim in ("thm411", "thm411.improved")},
-    **{(claim, f"{part}: times {factor}"): WORDS
-       for claim, part in {
-           "fedlaavg.thm1.index": "shift",
-           "fedlaavg.def.grad": "scale",
-           "fedlaavg.def.R": "counted",
-           "fedlaavg.sec3.2.period": "period",
-           "fedlaavg.b3.remark": "norm",
-           "fedlaavg.eq39": "updated",
-           "fedlaavg.eq55": "(54)",
-           "fedlaavg.appA.MR": "distance",
-       }.items()
+    **{(f"fedlaavg.{claim}", f"{part}: times {factor}"): reason
+       for claim, part, reason in (
+           ("thm1.index", "shift", OTHER), ("def.grad", "scale", FACTOR), ("def.R", "counted", TRUE_OF),
+           ("eq39", "updated", TRUE_OF), ("appA.MR", "distance", POSITIVE),
+       )
        for factor in ("13/10", "7/10")},
     **{(claim, f"{part}: times {factor}"): ORDER
        for claim, parts in {
@@ -192,7 +167,6 @@ HARMLESS: dict[tuple[str, str], str] = {
 UNREADABLE = {
     ("amplified.law.cyclic", "weight of round t: local_lr -> local_lr^0"),
     ("fast.cor3", "step: rounds -> rounds^0"),
-    ("fedamd.cor412.repaired", "local step: smoothness -> smoothness^0"),
     ("fedau.law.stationary_variance", "noise: local_lr -> local_lr^0"),
 }
 

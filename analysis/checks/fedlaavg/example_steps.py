@@ -85,7 +85,7 @@ def printed_indices(claim: Claim, depth: Depth) -> Evidence:
 
 @checks(paper.thm2_eq6_repaired, mutants=[times("early", 2), times("late", 2), put("late", s1, 0)])
 def step_of_both_phases(claim: Claim, depth: Depth) -> Evidence:
-    """The library's orbits, and those of every pair of blocks, in rationals."""
+    """The library's orbits, and those of every pair of blocks, in rationals: of means 3 and -3, so that d is not 1."""
     tally = Tally()
     values = _library(12, F(1), F(1, 10))
     tally.equal(F(values[3]), F(31, 50), orbit="third iterate")
@@ -93,10 +93,10 @@ def step_of_both_phases(claim: Claim, depth: Depth) -> Evidence:
         path = orbit(first, second, start, F(1, 7), 20)
         for t in range(1, 21):
             one, two = path.latest[t - 1]
-            where = {"z": path.z[t - 1], "d": 1, "example_lr": F(1, 7), "stale_1": path.z[one - 1]}
+            where = {"z": 3 * path.z[t - 1], "d": 3, "example_lr": F(1, 7), "stale_1": 3 * path.z[one - 1]}
             form = claim.formulas["late" if two else "early"]
-            stated = exact_value(form, where | {"stale_2": path.z[two - 1] if two else 0})
-            tally.equal(path.z[t] - path.z[t - 1], stated, t=t, t1=first, t2=second)
+            stated = exact_value(form, where | {"stale_2": 3 * path.z[two - 1] if two else 0})
+            tally.equal(3 * (path.z[t] - path.z[t - 1]), stated, t=t, t1=first, t2=second)
     both = orbit(1, 1, F(1), F(1, 10), 12).z
     tally.holds(both == values, orbit="library and plain recursion")
     return tally.evidence("exact", "exact runs", "The steps of every orbit, both phases.", domain=DOMAIN)
@@ -167,17 +167,17 @@ def _absolute(maximum: Any) -> Any:
 
 @checks(paper.thm2_G, mutants=[mutate("G", "absolute value", _absolute), put("G", e1, -e1), put("G", e2, -e2)])
 def largest_gradient(claim: Claim, depth: Depth) -> Evidence:
-    """|grad f| = 2|z| and |g^t| = |step|/gamma along orbits, from starts on both sides of x*."""
+    """|grad f| = 2|z| and |g^t| = |step|/gamma along orbits of means 3 and -3, from starts on both sides of x* = 0."""
     tally, mended = Tally(), Tally()
     for start, first in product((F(-5), F(-1), F(0), F(1), F(3)), (1, 3, 20)):
-        at = {"start": start, "first_mean": 1, "second_mean": -1}
+        at = {"start": 3 * start, "first_mean": 3, "second_mean": -3}
         stated = exact_value(claim.formulas["G"], at)
-        mended.equal(exact_value(_absolute(claim.formulas["G"]), at), max(2 * abs(start), 2), start=start)
+        mended.equal(exact_value(_absolute(claim.formulas["G"]), at), 3 * max(2 * abs(start), 2), start=3 * start)
         path = orbit(first, 2, start, F(1, 10), 60)
         for t, value in enumerate(path.z):
-            tally.at_most(2 * abs(value), stated, start=start, t=t, quantity="|grad f|")
+            tally.at_most(6 * abs(value), stated, start=3 * start, t=t, quantity="|grad f|")
         for t in range(1, 61):
-            tally.at_most(10 * abs(path.z[t] - path.z[t - 1]), stated, start=start, t=t, quantity="|g^t|")
+            tally.at_most(30 * abs(path.z[t] - path.z[t - 1]), stated, start=3 * start, t=t, quantity="|g^t|")
     if mended.witness:
         return mended.evidence("exact", "exact orbits", "", domain=DOMAIN)
     if tally.witness:

@@ -344,7 +344,8 @@ def norm_of_the_mean_error(claim: Claim, depth: Depth) -> Evidence:
         return Evidence("proved", "algebra", "The order of sigma/sqrt(N).", cases=1)
     return Evidence(
         "inconsistent", "algebra", "The squared norm is at most sigma^2/N; the norm is of order 1/sqrt(N), and the "
-        "product formed from it uses that.", witness={"N": 4, "E|mean error|^2": "sigma^2/4", "norm": "sigma/2"},
+        "product formed from it uses that.", witness={"N": 4, "E|mean error|^2": "sigma^2/4", "norm": "sigma/2",
+                 "norm over the order": str((exact / claim.formulas["norm"]).subs({N: 4, sigma: sympy.Symbol("sigma")}))},
     )  # fmt: skip
 
 

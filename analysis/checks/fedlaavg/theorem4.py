@@ -170,6 +170,10 @@ def bracket_of_55(claim: Claim, depth: Depth) -> Evidence:
         ratios[window] = float(1 / claim.formulas["printed"].subs(where))
     if ratios[10_000] < 3 * ratios[1]:
         return Evidence("exact", "exact runs", f"Ratios {_rounded(ratios)} to the order.", "E up to 10^4", 3)
+    printed, meant = claim.formulas["printed"], claim.formulas["(54)"]
+    if sympy.simplify(printed.subs(B, sympy.sqrt(E) * B) - meant) != 0:
+        summary = "The two differ by more than the terms that sqrt(E) multiplies."
+        return Evidence("refuted", "algebra", summary, witness={"printed": str(printed), "(54)": str(meant)})
     return Evidence(
         "inconsistent", "exact runs", "sqrt(E) multiplies the whole bracket in (54). As printed the order cannot hold "
         f"uniformly in E: the average is {_rounded(ratios)} times it for E = 1, 100, 10^4.",
