@@ -108,7 +108,6 @@ HARMLESS: dict[tuple[str, str], str] = {
        for id_ in ("eqB68c", "thm3.improved") for power in (0, "1/2")},
     ("fedlaavg.thm2.eq12", "bound: example_lr -> example_lr^0"): "I^2 G^2 alone exceeds every (x - x*)^2",
     ("fedau.thm3.improved", "bound: rate -> rate^2"): LOOSE,
-    ("fedau.lemB71", "published order: min_rate -> min_rate^2"): MORE,
     ("fedlaavg.thm1.X", "step: twice the room"): SHORTER,
     ("fedlaavg.thm1.X", "step: example_lr -> example_lr^2"): SHORTER,
     ("fedlaavg.thm2.eq9", "step: twice the room"): SHORTER,

@@ -15,11 +15,11 @@ from analysis.checks.fedamd.alike import Period, counted, held_at_corners, with_
 from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.runs import SPACE, Run
 from analysis.checks.fedamd.searching import INDEPENDENT, unbroken
-from analysis.checks.points import held_at, witnessed
+from analysis.checks.points import held_at, value_of, witnessed
 from analysis.checks.tools import reading, rests_on
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence
-from analysis.trials import Point, Sides, exact_value, right_side
+from analysis.trials import Point, Sides, right_side
 from fltheory.ledger import Claim
 from fltheory.papers import fedamd
 from fltheory.papers.fedamd import K, L, L_sigma, T, anchor_noise, b_small, eta, eta_l, gap, moving, p, spread
@@ -237,16 +237,14 @@ def one_local_step(claim: Claim, depth: Depth) -> Evidence:
     {"n_clients": Whole(1, 100), "cohort_size": Whole(1, 100), "anchor_probability": Real("1/100", "99/100")},
 )
 def dropped_coefficient(claim: Claim, point: Point) -> Sides:
-    """L/2 + 4 eta (1 - p^A)(M/(Ap))^2 L^2 at the claimed step, L = 1."""
+    """L/2 + 4 eta (1 - p^A)(M/(Ap))^2 L^2 at the claimed step, L = 1, with a local step that Theorem 4.8 allows."""
     n, size, chance = point["n_clients"], point["cohort_size"], point["anchor_probability"]
-    constants: dict[str, Any] = {**point, "smoothness": 1, "local_steps": 1, "global_lr": 1}
     floats = isinstance(chance, float)
-    step = claim.formulas["step"]
-    constants["local_lr"] = (
-        float(step.subs({s: constants[s.name] for s in step.free_symbols})) if floats else exact_value(step, constants)
-    )
+    constants: dict[str, Any] = {**point, "smoothness": 1, "local_steps": 1, "local_lr": 0.2 if floats else F(1, 5)}
+    step = value_of(claim.formulas["step"], constants)
+    constants["global_lr"] = step / constants["local_lr"]
     chance = chance if floats else sympy.Rational(chance.numerator, chance.denominator)
-    left = sympy.Rational(1, 2) + 4 * constants["local_lr"] * (1 - chance**size) * (n / (size * chance)) ** 2
+    left = sympy.Rational(1, 2) + 4 * step * (1 - chance**size) * (n / (size * chance)) ** 2
     facts = {"a cohort is a part of the clients": size <= n}
     return Sides(float(left) if floats else left, right_side(claim.bound, constants), constants, facts)
 

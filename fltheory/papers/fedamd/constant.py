@@ -249,7 +249,7 @@ cor49 = paper.claim(
 )  # fmt: skip
 
 cor49_repaired = paper.claim(
-    "cor49.repaired", "Corollary 4.9 with 4.75 Mc where 3 Mc fails",
+    "cor49.repaired", "Corollary 4.9 with 4.75 Mc in place of 3 Mc",
     kind="corollary", where="ours", origin="ours",
     words="At Corollary 4.9's p, 1 + sqrt(10) a <= 1 + 4.75 Mc/A, so Theorem 4.8 as repaired applies with "
     "eta_s = 2 sqrt(6) A/(A + 4.75 Mc); the printed 3Mc is enough for c = 1 and b = n.",
