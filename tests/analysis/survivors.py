@@ -5,7 +5,8 @@ times 13/10 and 7/10 (a relation reversed, 1 for 0), each symbol of a bound or a
 out of a formula, and each summand within a formula, or within the bound of a claim that is wrong as it stands, with a
 wrong sign (`tests.analysis.inner`). Noticed if one check of the claim changes its verdict at quick depth. Of a claim
 for which no evidence speaks only the formulas and the signs are tried, and any change of the evidence counts: that the
-statement is wrong stays true. `HARMLESS` names those that leave the statement true, with the reason.
+statement is wrong stays true (its bound and conditions are held against the paper's text, `test_printed`). `HARMLESS`
+names those that leave the statement true, with the reason.
 """
 
 from __future__ import annotations

@@ -22,13 +22,14 @@ HOW = (*standard_transformations, implicit_multiplication, convert_xor)
 # What the orders call by another name than the legend of their claim: text -> what it is in code names.
 SPELT = {
     "calF": "initial_gap", "gap": "initial_gap", "(F(x_0) - F_*)": "initial_gap", "delta^2(P)": "interval_divergence^2",
-    "1{b<n}": "subsampled", "kappa": "(smoothness/polyak_lojasiewicz)",
+    "1{b<n}": "subsampled", "b'": "batch_size",
 }  # fmt: skip
 LOG = sympy.Symbol("log_rounds", integer=True, positive=True)  # stands for the logarithm of a number of rounds
 OVER_LOG = sympy.Symbol("over_log", positive=True)  # R of Corollary 4 of FedAU
 R = "(1/(2 log(1/(1 - min_rate))))"
 ALSO_SPELT = {
     "fedamd.thm44.repaired": {"T": "miner_rounds"},  # between half of all rounds and all of them
+    "fedamd.thm411.improved": {"kappa": "(smoothness/polyak_lojasiewicz)"},
     "fedau.cor4": {"Psi_G": "objective_gradient_bound^2", "R": "over_log"},
     "fedau.lemB71": {"R": R},
     "fedau.thm2": {"Psi_G": "objective_gradient_bound^2"},
@@ -108,16 +109,20 @@ def right_side(claim: Claim) -> sympy.Expr:
 
 def written(text: str, claim: Claim) -> sympy.Expr:
     """The order as an expression in the symbols of the bound."""
-    symbols = symbols_of((*claim.parts, *claim.mentions)) | {OVER_LOG.name: OVER_LOG}
     text = text.partition(" with b = ")[0].removeprefix("T = ")
     text = re.sub(r"[/ ]eps\b", "", text.replace(" log(1/eps)", ""))
-    text = re.sub(r"\blog(\^2)? T\b", r"log(T)\1", text)
+    return in_symbols(re.sub(r"\blog(\^2)? T\b", r"log(T)\1", text), claim)
+
+
+def in_symbols(text: str, claim: Claim) -> Any:
+    """A formula or a relation in the letters of a claim as an expression in its symbols."""
+    symbols = symbols_of((*claim.parts, *claim.mentions)) | {OVER_LOG.name: OVER_LOG}
     for spelt, name in (SPELT | ALSO_SPELT.get(claim.id, {})).items():
         text = re.sub(rf"(?<!\w){re.escape(spelt)}(?!\w)", f"({name})", text)
     known = symbols | {letter: symbols[name] for name, letter in letters_of(claim, symbols).items()}
-    order = parse_expr(re.sub(r"\bO\(", "(", text), local_dict=known, transformations=HOW)
-    assert order.free_symbols <= set(symbols.values()), order
-    return order.subs(sympy.log(rounds), LOG)
+    found = parse_expr(re.sub(r"\bO\(", "(", text), local_dict=known, transformations=HOW)
+    assert found.free_symbols <= set(symbols.values()), found
+    return found.subs(sympy.log(rounds), LOG)
 
 
 def agrees(claim: Claim, order: sympy.Expr) -> bool:

@@ -190,7 +190,7 @@ def bias_at_the_chosen_cutoff(claim: Claim, depth: Depth) -> Evidence:
         limit = float(claim.formulas["largest bias"].subs(T, horizon))
         cutoff = cutoff_at(claim.formulas["cutoff"], slowest, horizon)
         known.at_most((1 - slowest) ** (2 * cutoff), limit, p_min=slowest, T=horizon, K=cutoff)
-    held = known.evidence("exact", "exact grid", "The bias is at most 1/T.", domain=_domain(depth))
+    held = known.evidence("exact", "exact grid", "The bias is at most 1/T.", domain=_domain(depth), ratio=True)
     rate, horizon, fixed = 0.02, 100, 50
     floor, needed = (1 - rate) ** (2 * fixed), cutoff_at(claim.formulas["cutoff"], rate, horizon)
     if held.verdict != "exact" or floor <= 1 / horizon:

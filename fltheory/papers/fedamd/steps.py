@@ -18,7 +18,6 @@ from fltheory.papers.fedamd.setting import (
     cache_error,
     eta_l,
     gradient_norm,
-    local_step,
     paper,
     quantity,
 )
@@ -172,7 +171,10 @@ eq139 = paper.claim(
     words="In the variance of a miner's change, given the mean cached gradient, the noise of a step counts at most "
     "2 (K - 1) times.",
     assumes=(A41, A42, A43),
-    conditions=local_step,
+    conditions={  # of Lemma E.3
+        "local step": eta_l <= 1 / (2 * sqrt(6) * K * L),
+        "local step and noise": 12 * K * L_sigma**2 * eta_l**2 <= b_small,
+    },
     formulas={"times of step k": 2 * (steps_done - 1)},
     gap="The noise of step k counts (K - k)^2 times; their sum passes that from K = 6 on.",
 )  # fmt: skip
