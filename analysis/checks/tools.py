@@ -3,12 +3,13 @@ rests on.
 
 A check whose points or steps lie within a condition by themselves would judge a claim without that condition alike. It
 therefore says which conditions its evidence rests on (`rests_on`); a claim that does not give one is `conditional`.
+So is one that does not make an assumption whose use a check names (`made_with`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import wraps
@@ -71,13 +72,34 @@ def rests_on(conditions: Mapping[str, Any]) -> Callable[[Judge], Judge]:
 def under(found: Evidence, claim: Claim, conditions: Mapping[str, Any]) -> Evidence:
     """The evidence if the claim gives all of these conditions, else `conditional` with those that it does not give."""
     missing = {name: relation for name, relation in conditions.items() if not gives(claim, relation)}
-    if not missing or found.verdict not in ("proved", "exact", "supported"):
-        return found
-    what = "proof" if found.verdict == "proved" else "evidence"
     form = in_text(claim, replace(claim, conditions=missing))
-    needs = "; ".join(f"{name}: {form(relation)}" for name, relation in missing.items())
-    summary = f"The {what} needs a condition that the statement does not give."
-    return replace(found, verdict="conditional", summary=summary, hypothesis=needs)
+    needs = (f"{name}: {form(relation)}" for name, relation in missing.items())
+    return _needing(found, "a condition that the statement does not give", needs)
+
+
+def _needing(found: Evidence, what: str, needs: Iterable[str]) -> Evidence:
+    hypothesis = "; ".join(needs)
+    if not hypothesis or found.verdict not in ("proved", "exact", "supported"):
+        return found
+    summary = f"The {'proof' if found.verdict == 'proved' else 'evidence'} needs {what}."
+    return replace(found, verdict="conditional", summary=summary, hypothesis=hypothesis)
+
+
+def made_with(steps: Mapping[str, str]) -> Callable[[Judge], Judge]:
+    """For a check, below its `@checks`: id of an assumption -> the step of its evidence that uses it, where no letter
+    of the statement shows that it is needed. Evidence for a claim that does not make one of them is `conditional`.
+    """
+
+    def enter(judge: Judge) -> Judge:
+        @wraps(judge)
+        def judged(claim: Claim, depth: Any) -> Evidence:
+            made = {assumption.id for assumption in claim.assumes}
+            needs = (f"{id_}: {step}" for id_, step in steps.items() if id_ not in made)
+            return _needing(judge(claim, depth), "an assumption that the statement does not make", needs)
+
+        return judged
+
+    return enter
 
 
 def gives(claim: Claim, relation: Any) -> bool:

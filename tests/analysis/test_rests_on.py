@@ -8,7 +8,7 @@ import pytest
 from sympy import Max, Rational
 
 from analysis.checks import all_checks, summands, systematic, without, without_term
-from analysis.checks.tools import INDEPENDENT_NOISE, gives, reading, rests_on
+from analysis.checks.tools import INDEPENDENT_NOISE, gives, made_with, reading, rests_on
 from analysis.evidence import Evidence
 from fltheory.errors import InputError
 from fltheory.ledger import Bound, ledger
@@ -62,6 +62,17 @@ def test_evidence_for_a_claim_without_it_is_conditional(verdict: Verdict) -> Non
 @pytest.mark.parametrize("verdict", ["refuted", "inconsistent", "conditional", "not checked"])
 def test_what_speaks_against_it_stays(verdict: Verdict) -> None:
     assert judged(verdict, without("step").apply(CLAIM)).verdict == verdict
+
+
+def test_evidence_for_a_claim_without_its_assumption_is_conditional() -> None:
+    @made_with({"fast.ass3": "the drift of a client"})
+    def check(claim: object, depth: object) -> Evidence:
+        return Evidence("proved", "m", "s")
+
+    assert check(CLAIM, "quick").verdict == "proved"  # type: ignore[arg-type]
+    found = check(replace(CLAIM, assumes=(fast.ass1,)), "quick")  # type: ignore[arg-type]
+    assert (found.verdict, found.hypothesis) == ("conditional", "fast.ass3: the drift of a client")
+    assert found.summary == "The proof needs an assumption that the statement does not make."
 
 
 def test_a_reading_keeps_its_word_and_is_said() -> None:

@@ -21,6 +21,7 @@ from analysis.checks.certificates import (
     weighted_sum,
 )  # fmt: skip
 from analysis.checks.points import drawn, held_at, witnessed
+from analysis.checks.tools import made_with
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, exact_value, right_side, root
@@ -38,6 +39,7 @@ AVERAGE = {0: Integer(1), 1: mean, 2: second}  # sums of q_n a_n^k over the clie
     amplified.eq11,
     mutants=[times("share of (5)", 2), times("share of (6)", Rational(1, 2)), plus("share of (5)", -1)],
 )
+@made_with({"amplified.ass3": "the weighted mean of squares is at most the largest, d^2"})
 def weighted_mean_splits(claim: Claim, depth: Depth) -> Evidence:
     """The weighted mean square is the weighted variance plus the square of the mean, and a mean of parts of d^2."""
     between, within = mean**2, weighted_sum((a - mean) ** 2, a, AVERAGE)

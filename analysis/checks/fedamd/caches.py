@@ -13,7 +13,7 @@ from analysis.checks.fedamd.displacement import error_factor, local_limits, rhs
 from analysis.checks.fedamd.rounds import SPACE, Round, some_rounds
 from analysis.checks.fedamd.searching import INDEPENDENT
 from analysis.checks.points import held_at
-from analysis.checks.tools import reading
+from analysis.checks.tools import made_with, reading
 from analysis.domains import Real
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, right_side
@@ -127,6 +127,7 @@ def staleness_recursion(claim: Claim, depth: Depth) -> Evidence:
         without("local step and noise"),
     ],
 )
+@made_with({"fedamd.A42": "law.local: the noise of a step has mean 0 given the steps before"})
 def descent_at_any_global_step(claim: Claim, depth: Depth) -> Evidence:
     """Lemma B.3 where there are miners, Lemma B.1 over who they are, and the displacement of a miner."""
     points = held_at(

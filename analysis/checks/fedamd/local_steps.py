@@ -15,6 +15,7 @@ from analysis.checks.fedamd.displacement import error_factor, local_limits, rhs,
 from analysis.checks.fedamd.miners import Miner
 from analysis.checks.fedamd.searching import met
 from analysis.checks.points import held_at
+from analysis.checks.tools import made_with
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, right_side
@@ -23,6 +24,9 @@ from fltheory.papers import fedamd
 from fltheory.papers.fedamd import K, L, L_sigma, b_small, eta_l
 
 checks = CheckBook()
+NEW_SAMPLES = {
+    "fedamd.A42": "the noise of a step has mean 0 given the steps before: its samples are new"
+}  # for `made_with`
 
 SPACE: dict[str, Domain] = {
     "curvature": Real(-1, 1),
@@ -88,6 +92,7 @@ def _points(locals_: Sequence[Any], depth: Depth) -> list[Point]:
         mutate("bound", "without the gradient", lambda e: e.subs(fedamd.gradient_norm, 0)),
     ],
 )
+@made_with(NEW_SAMPLES)
 def squared_local_steps(claim: Claim, depth: Depth) -> Evidence:
     """E|g_{k+1}|^2 <= rho E|g_k|^2 with rho^(K-1) <= exp(3/4), so the sum is at most eta_l^2 K exp(3/4) |g|^2."""
     points = held_at(
@@ -124,6 +129,7 @@ def squared_local_steps(claim: Claim, depth: Depth) -> Evidence:
         times("with noise", F(7, 10)),
     ],
 )
+@made_with(NEW_SAMPLES)
 def displacement_error(claim: Claim, depth: Depth) -> Evidence:
     """A miner's change in closed form, and the constants by integrals that bound its sums."""
     points = held_at(

@@ -12,7 +12,7 @@ from sympy import Rational, Symbol
 from analysis.checks import CheckBook, Depth, mutate, put, times, without
 from analysis.checks.certificates import Fact, at_most_one, chain, nonnegative
 from analysis.checks.fedau.quadratics import independent
-from analysis.checks.tools import SLACK, gives, rests_on
+from analysis.checks.tools import SLACK, gives, made_with, rests_on
 from analysis.evidence import Evidence, Tally, conditional
 from analysis.trials import stated
 from fltheory.ledger import Bound, Claim
@@ -161,6 +161,7 @@ def chosen_cutoff(claim: Claim, depth: Depth) -> Evidence:
     ],
 )
 @rests_on({"rates": min_rate < 1})
+@made_with({"fedau.ass4": "the exact law is that of independent rounds"})
 def chosen_cutoff_improved(claim: Claim, depth: Depth) -> Evidence:
     """The exact average error at Corollary 4's K against (2 log T + 5)/(p_min T).
 

@@ -12,6 +12,7 @@ from analysis.checks import CheckBook, Depth, put, times, without
 from analysis.checks.certificates import Fact, identity, limit_of, nonnegative, proved
 from analysis.checks.fedau.quadratics import Run, cyclic
 from analysis.checks.points import held_at
+from analysis.checks.tools import made_with
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, Trial, right_side
@@ -21,6 +22,7 @@ from fltheory.papers.fedau import I, L, N, reweighted_heterogeneity, sigma, weig
 from fltheory.symbols import global_lr, heterogeneity, local_lr, weight_square
 
 checks = CheckBook()
+COINS = {"fedau.ass4": "who takes part in a round is independent of the gradients and over clients"}  # for `made_with`
 LOCAL, BOTH = local_lr * L * I, local_lr * global_lr * L * I  # what the conditions limit
 
 _ROUND: dict[str, Domain] = {
@@ -174,6 +176,7 @@ _SUMMARY = "Every printed step of the proof."
 
 
 @checks(fedau.lemB33, mutants=[*_MUTANTS, put("bound", reweighted_heterogeneity, 0), put("bound", N, N**2)])
+@made_with({**COINS, "fedau.ass3": "Lemma B.3.1: the divergence from f~ is bounded"})
 def one_round_lowers_the_objective(claim: Claim, depth: Depth) -> Evidence:
     """Smoothness, Young, polarisation, independence; then all coefficients."""
     points = _at_points(round_of_shared_curvature, claim)
@@ -181,6 +184,7 @@ def one_round_lowers_the_objective(claim: Claim, depth: Depth) -> Evidence:
 
 
 @checks(fedau.lemB33_improved, mutants=[*_MUTANTS, put("bound", fedau.divergence_at_iterate, 0)])
+@made_with(COINS)
 def one_round_with_the_divergence_there(claim: Claim, depth: Depth) -> Evidence:
     """The same proof: the divergence enters through |grad F_n(x_t) - grad f~(x_t)| alone."""
     points = _at_points(round_of_any_curvatures, claim)
@@ -188,6 +192,7 @@ def one_round_with_the_divergence_there(claim: Claim, depth: Depth) -> Evidence:
 
 
 @checks(fedau.lemB51, mutants=[*_MUTANTS, put("bound", heterogeneity, 0)])
+@made_with(COINS)
 def one_round_of_the_original_objective(claim: Claim, depth: Depth) -> Evidence:
     """Lemma B.3.3 with phi_n = 1/N, for which Assumption 3 gives delta itself."""
     assert claim.bound is not None

@@ -13,6 +13,7 @@ from analysis.checks import CheckBook, Depth, mutate, put, times, without
 from analysis.checks.certificates import Fact, identity, limit_of, nonnegative, proved
 from analysis.checks.fedau.quadratics import cyclic
 from analysis.checks.points import held_at
+from analysis.checks.tools import made_with
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence, algebra
 from analysis.trials import Point, Sides, right_side
@@ -33,6 +34,7 @@ from fltheory.papers.fedau import (
 from fltheory.symbols import local_lr
 
 checks = CheckBook()
+DIVERGENCE = {"fedau.ass3": "Lemma B.3.1: the divergence from f~ is bounded"}  # for `made_with`
 LOCAL = local_lr * L * I
 
 
@@ -216,6 +218,7 @@ _DRIFT_MUTANTS = [
 
 
 @checks(fedau.lemB32, mutants=_DRIFT_MUTANTS)
+@made_with(DIVERGENCE)
 def drift_with_the_constant_five(claim: Claim, depth: Depth) -> Evidence:
     """(1 + 1/z)^z <= e and 1 + 1/(I - 1/2) <= 3 make the sum at most (sqrt(3) e - 1) I."""
     assert claim.bound is not None
@@ -230,6 +233,7 @@ def drift_with_the_constant_five(claim: Claim, depth: Depth) -> Evidence:
 
 
 @checks(fedau.lemB32_improved, mutants=[*_DRIFT_MUTANTS[1:], times("bound", Rational(1, 2))])
+@made_with(DIVERGENCE)
 def drift_with_the_constant_e_minus_one(claim: Claim, depth: Depth) -> Evidence:
     """With z = 1/(2I) the sum is at most (e - 1) I if artanh(z)/z <= log(1 + (e - 1)/(1 - z)) on (0, 1/2].
 
@@ -262,6 +266,7 @@ def _largest_share() -> float:
     fedau.eqB39,
     mutants=[times("bound", Rational(1, 10)), put("bound", reweighted_heterogeneity, 0), without("local step")],
 )
+@made_with(DIVERGENCE)
 def three_squares_and_the_drift(claim: Claim, depth: Depth) -> Evidence:
     """3 L^2 drift + 3 delta~^2 + 3 |grad f~|^2, the drift from Lemma B.3.2."""
     assert claim.bound is not None

@@ -15,7 +15,7 @@ from sympy import Rational
 from analysis.checks import CheckBook, Depth, mutate, plus, put, times
 from analysis.checks import histories as h
 from analysis.checks.fedau.quadratics import independent
-from analysis.checks.tools import at, rational_sample
+from analysis.checks.tools import at, made_with, rational_sample
 from analysis.evidence import Evidence, Tally, algebra, conditional
 from fltheory.distributions import symbolic as interval_law
 from fltheory.ledger import Claim
@@ -24,6 +24,7 @@ from fltheory.papers.fedau import K, T, p, t
 from fltheory.weights import fedau_weights
 
 checks = CheckBook()
+COINS = {"fedau.ass4": "the law of a history is the product over its rounds"}  # for `made_with`
 
 RATES = [F(1, 50), F(1, 10), F(1, 3), F(1, 2), F(9, 10), F(1)]
 CUTOFFS = [1, 2, 3, 5, math.inf]
@@ -120,6 +121,7 @@ def every_history_literally(claim: Claim, depth: Depth) -> Evidence:
         times("largest variance", Rational(1, 2)),
     ],
 )
+@made_with({"fedau.ass4": "intervals are geometric up to the cutoff"})
 def interval_moments(claim: Claim, depth: Depth) -> Evidence:
     """Normalisation by the paper's induction on K, moments by tail sums, the variance bound by signs."""
     part = {name: e.subs({p: interval_law.p, K: interval_law.K}) for name, e in claim.formulas.items()}
@@ -156,6 +158,7 @@ def _rational_domain(rounds: int) -> str:
 
 
 @checks(fedau.law, mutants=[plus("joint", Rational(1, 100)), put("joint", 1 - p, (1 - p) ** 2), times("joint", 2)])
+@made_with(COINS)
 def joint_law(claim: Claim, depth: Depth) -> Evidence:
     """Algorithm 2 stepped over exact probabilities against the product form."""
     rounds, tally = _horizon(depth), Tally()
@@ -179,6 +182,7 @@ def _mean(time: int, law: dict[h.State, F], *, given_sample: bool = False) -> F:
     fedau.law_mean,
     mutants=[put("late", K, K + 1), times("late", 2), put("early", t, t + 1), times("early", Rational(1, 2))],
 )
+@made_with(COINS)
 def mean_of_every_round(claim: Claim, depth: Depth) -> Evidence:
     """Exact mean by stepping Algorithm 2 against the closed form, early and late."""
     rounds, tally = _horizon(depth), Tally()
@@ -200,6 +204,7 @@ def mean_of_every_round(claim: Claim, depth: Depth) -> Evidence:
         put("late", fedau.squared_difference, 2 * fedau.squared_difference),
     ],
 )
+@made_with(COINS)
 def error_of_late_rounds(claim: Claim, depth: Depth) -> Evidence:
     """E[(p w_t - 1)^2] for t >= 2K by stepping Algorithm 2 against the law of the first two intervals."""
     rounds, tally = _horizon(depth), Tally()

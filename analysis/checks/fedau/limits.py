@@ -12,7 +12,7 @@ from sympy import Rational, Symbol
 
 from analysis.checks import CheckBook, Depth, mutate, put, times
 from analysis.checks.fedau.quadratics import independent
-from analysis.checks.tools import at
+from analysis.checks.tools import at, made_with
 from analysis.evidence import Evidence, Tally, algebra, conditional
 from fltheory.distributions.symbolic import Step
 from fltheory.ledger import Claim
@@ -70,6 +70,7 @@ def _steps(depth: Depth) -> list[tuple[F, int]]:
         mutate("pull", "curvature squared", lambda e: e * client_curvature),
     ],
 )
+@made_with({"fedau.ass4": "who takes part in a round is independent of the model and over clients"})
 def mean_in_the_long_run(claim: Claim, depth: Depth) -> Evidence:
     """The engine's stationary mean, solved in rationals, against the weighted mean of the centres."""
     tally = Tally()
@@ -92,6 +93,7 @@ def mean_in_the_long_run(claim: Claim, depth: Depth) -> Evidence:
 
 
 @checks(fedau.law_fixed_K, mutants=[put("share", K, K + 1), put("share", 1 - p, (1 - p) ** 2)])
+@made_with({"fedau.ass4": "the exact law is that of independent rounds"})
 def limit_of_fedau_with_a_fixed_cutoff(claim: Claim, depth: Depth) -> Evidence:
     """The weight settles at E[S], with a variance that falls like 1/t; FedAvg with it settles at the stated shares."""
     tally = Tally()
@@ -134,6 +136,7 @@ def _participating(factor: Any, rates: Sequence[F]) -> list[F]:
     fedau.law_participating,
     mutants=[mutate("factor", "mark left out", lambda e: e.subs(fedau.mark, 1)), put("factor", p, p**2)],
 )
+@made_with({"fedau.ass4": "the others take part independently of each other"})
 def weights_of_the_average_over_participants(claim: Claim, depth: Depth) -> Evidence:
     """The engine with weights N/|S| against the integrals; one local step."""
     tally = Tally()
@@ -154,6 +157,7 @@ def weights_of_the_average_over_participants(claim: Claim, depth: Depth) -> Evid
 
 
 @checks(fedau.law_bias, mutants=[put("bias", I, I + 1), times("bias", 2), times("bias", -1)])
+@made_with({"fedau.ass4": "law.limit: who takes part in a round is independent of the model and over clients"})
 def expansion_of_the_limit(claim: Claim, depth: Depth) -> Evidence:
     """1 - (1 - gamma a)^I to second order, with the sums over clients as letters: m1 = sum phi a, m1b = sum phi a b, ..
 
@@ -210,6 +214,7 @@ _KNOWN_VARIANCES = {"all": 0.0200195, "known": 0.3584346, "fedau": 0.0950270}
         put("step variance", 1 - p, 1),
     ],
 )
+@made_with({"fedau.ass4": "who takes part in a round is independent of the model and over clients"})
 def variance_in_the_long_run(claim: Claim, depth: Depth) -> Evidence:
     """The engine's stationary variance, solved in rationals, against the closed form."""
     tally = Tally()

@@ -12,7 +12,7 @@ from sympy import Rational
 from analysis.checks import CheckBook, Depth, mutate, put, times, without
 from analysis.checks import histories as h
 from analysis.checks.points import held_at
-from analysis.checks.tools import SLACK, rests_on
+from analysis.checks.tools import SLACK, made_with, rests_on
 from analysis.domains import Domain, Real, Whole
 from analysis.evidence import Evidence, Tally, conditional
 from analysis.trials import Point, Sides, judge, right_side
@@ -23,6 +23,7 @@ from fltheory.papers.fedau import K, p, t
 from fltheory.weights import exact_weight_law
 
 checks = CheckBook()
+COINS = {"fedau.ass4": "the exact law is that of independent rounds"}  # for `made_with`
 
 HORIZONS = {"quick": 60, "default": 300, "deep": 3000}  # of per-round bounds
 
@@ -138,6 +139,7 @@ def variance_given_a_sample(claim: Claim, depth: Depth) -> Evidence:
 
 
 @checks(fedau.eqB68b_unconditional, mutants=ERROR_BOUND_MUTANTS)
+@made_with(COINS)
 def variance_over_all_paths(claim: Claim, depth: Depth) -> Evidence:
     """The per-round bound on E[(p w_t - 1)^2; M_t >= 1]."""
     assert claim.bound is not None
@@ -157,6 +159,7 @@ def variance_over_all_paths(claim: Claim, depth: Depth) -> Evidence:
     ],
 )  # fmt: skip
 @rests_on({"rounds so far": t >= 1})
+@made_with(COINS)
 def error_given_a_sample_on_the_grid(claim: Claim, depth: Depth) -> Evidence:
     """Rounds with a completed interval, on the conditional reading, which is the stronger one."""
     rounds = {"quick": (1, 2, 60), "default": (1, 2, 5, 20, 60, 100), "deep": tuple(range(1, 101))}[depth]

@@ -13,7 +13,7 @@ from analysis.checks import CheckBook, Depth, put, times, without
 from analysis.checks.certificates import Fact, limit_of, nonnegative, proved
 from analysis.checks.fedau.quadratics import Run, cyclic
 from analysis.checks.points import held_at
-from analysis.checks.tools import SLACK
+from analysis.checks.tools import SLACK, made_with
 from analysis.domains import Domain, Real, Several, Whole
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, Trial, right_side, root
@@ -186,6 +186,7 @@ _MUTANTS = [
 
 
 @checks(fedau.thm2, mutants=[*_MUTANTS, put("bound", objective_gradient_bound, 0), put("bound", T, T**2)])
+@made_with({"fedau.ass4": "Lemma B.5.1: who takes part in a round is independent of the gradients and over clients"})
 def weighted_fedavg_with_a_bounded_gradient(claim: Claim, depth: Depth) -> Evidence:
     """(B.5.2) and (B.5.3): the weight error times the squared gradient is at most the weight error times G^2."""
     points = _at_points(runs_with_given_weights, claim, depth)
@@ -193,6 +194,12 @@ def weighted_fedavg_with_a_bounded_gradient(claim: Claim, depth: Depth) -> Evide
 
 
 @checks(fedau.thm2_option1, mutants=[*_MUTANTS, without("nearly optimal weights")])
+@made_with(
+    {
+        "fedau.ass4": "Lemma B.5.1: who takes part in a round is independent of the gradients and over clients",
+        "fedau.ass5": "(B.5.4): weight errors of at most 1/81",
+    }
+)
 def weighted_fedavg_with_nearly_optimal_weights(claim: Claim, depth: Depth) -> Evidence:
     """(B.5.4) and (B.5.5): a weight error of at most 1/81 takes another sixteenth."""
     points = _at_points(runs_with_nearly_optimal_weights, claim, depth)

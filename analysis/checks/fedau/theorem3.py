@@ -12,8 +12,8 @@ import sympy
 from sympy import Rational
 
 from analysis.checks import CheckBook, Depth, mutate, put, times, without
-from analysis.checks.fedau.per_round import AVERAGE_SPACE, ERROR_BOUND_MUTANTS, average_error
-from analysis.checks.tools import SLACK, rational_sample, rests_on
+from analysis.checks.fedau.per_round import AVERAGE_SPACE, COINS, ERROR_BOUND_MUTANTS, average_error
+from analysis.checks.tools import SLACK, made_with, rational_sample, rests_on
 from analysis.evidence import Evidence, Tally, algebra, ratio_text
 from analysis.trials import Point, Sides
 from fltheory.distributions import KCutoffGeometric
@@ -90,6 +90,7 @@ def _average_errors(claims: Sequence[Bound], depth: Depth) -> tuple[list[Tally],
     ],
 )
 @rests_on({"rounds": T >= 2})
+@made_with(COINS)
 def average_error_on_the_grid(claim: Claim, depth: Depth) -> Evidence:
     """The exact average weight error against the first and the last line of (B.6.9)."""
     assert claim.bound is not None
@@ -122,6 +123,7 @@ def average_error_on_the_grid(claim: Claim, depth: Depth) -> Evidence:
     ],
 )
 @rests_on({"rounds": T >= 2})
+@made_with(COINS)
 def average_error_against_the_improvement(claim: Claim, depth: Depth) -> Evidence:
     """The exact average weight error against our bound without the factor K."""
     assert claim.bound is not None
@@ -139,6 +141,7 @@ def average_error_against_the_improvement(claim: Claim, depth: Depth) -> Evidenc
     fedau.thm3_repaired,
     mutants=[*ERROR_BOUND_MUTANTS[:2], put("late", 2 * K, 3 * K), times("late", Rational(1, 2))],
 )
+@made_with(COINS)
 def error_of_every_round(claim: Claim, depth: Depth) -> Evidence:
     """The exact error of every round against (R), counting the rounds in which it is attained."""
     assert claim.bound is not None

@@ -13,7 +13,7 @@ from analysis.checks.fedlaavg import model
 from analysis.checks.fedlaavg.descent import CROWD, FIRST, OPPOSED, follows, rhs, young
 from analysis.checks.fedlaavg.settings import GRID, LOCAL, READING, SPACE, grid, run
 from analysis.checks.points import held_at, tally_of, witnessed
-from analysis.checks.tools import INDEPENDENT_NOISE, reading
+from analysis.checks.tools import INDEPENDENT_NOISE, made_with, reading
 from analysis.evidence import Evidence, conditional
 from analysis.trials import Point, Sides, judge, right_side
 from fltheory.ledger import Claim
@@ -130,6 +130,7 @@ def drift_of_local_iterates(claim: Claim, depth: Depth) -> Evidence:
     paper.eq46_repaired,
     mutants=[put("bound", Max(I, 2), I), put("bound", Max(I, 2) ** 2, 2 * Max(I, 2)), times("bound", "1/8")],
 )
+@made_with({"fedlaavg.ass2": "the noise of a gradient has mean 0 given the iterate where it is taken"})
 def third_cross_term_repaired(claim: Claim, depth: Depth) -> Evidence:
     """Runs, those that (46) does not allow for among them, and one with much staleness."""
     points = (*started(depth), IN_TURN)
