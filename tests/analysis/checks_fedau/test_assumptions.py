@@ -7,6 +7,7 @@ import pytest
 from fltheory.errors import InputError
 from fltheory.papers import fedau
 from fltheory.participation import Bernoulli, Cyclic, Markov, UniformSubset
+from fltheory.weights import exact_weight_law
 from sims.problems.quadratic import DiagonalQuadratic, linear
 
 
@@ -34,3 +35,14 @@ def test_independent_rounds() -> None:
     assert fedau.ass4.holds_for(UniformSubset(4, 4)).holds  # everybody, always
     with pytest.raises(InputError, match="process"):
         fedau.ass4.holds_for(DiagonalQuadratic([2], [0]))
+
+
+def test_what_needs_independent_rounds_fails_in_a_sticky_chain_of_the_same_rate() -> None:
+    at = {"rate": 0.5, "cutoff": 5, "rounds": 1000, "round_index": 500}
+    at["interval_variance"] = fedau.lemB61.formulas["variance"].subs({fedau.p: at["rate"], fedau.K: at["cutoff"]})
+    error = exact_weight_law(Markov([0.5], max_enter=0.001), 5, 1000).error
+    averages = (fedau.thm3, fedau.thm3_improved)
+    for claim in (*averages, fedau.thm3_repaired, fedau.eqB68b_unconditional, fedau.eqB68c):
+        assert fedau.ass4 in claim.assumes
+        bound = claim.bound.at(**{symbol.name: float(at[symbol.name]) for symbol in claim.bound.rhs.free_symbols})
+        assert (error.mean() if claim in averages else error[500]) > 10 * bound
