@@ -18,6 +18,7 @@ from analysis.files import require_writable
 from analysis.trials import Judgement, Trial, exact_text
 from fltheory.errors import InputError, count
 from fltheory.ledger import Claim, ledger
+from fltheory.verdicts import needs, recorded
 
 UNITS = {"s": 1, "m": 60, "h": 3600}
 
@@ -38,6 +39,7 @@ def falsify_claim(claim_id: str, *, budget: str, seed: int = 0, out: Path | None
     lines = [
         f"{claim.id}: a counterexample after {search.seconds:.1f} s and {search.tried} points",
         *_facts(search.found.trial, search.found.point, search.found.judgement, claim),
+        *_missing(claim),
         f"saved as {path}; verify it with: fltheory replay {path}",
     ]
     return "\n".join(lines), True
@@ -45,14 +47,16 @@ def falsify_claim(claim_id: str, *, budget: str, seed: int = 0, out: Path | None
 
 def replay_file(path: Path) -> tuple[str, bool]:
     """Verify a witness file anew; the text to print, and whether it violates the claim."""
-    claim, trial, point, judgement, changed = witness.replay(path)
-    lines = [f"{claim.id}: {claim.title}", *_facts(trial, point, judgement, claim)]
-    if "claim_sha256" in changed:
-        lines.append("note: the statement has changed since this witness was found; it was judged as it stands now")
-    elif changed:
-        lines.append(f"note: the file itself says otherwise of {', '.join(changed)}; the lines above are computed now")
+    claim, trial, point, judgement, notes = witness.replay(path)
     verdict = "violates" if judgement.violated else "does not violate"
-    return "\n".join([*lines, f"In exact arithmetic this point {verdict} the claim."]), judgement.violated
+    lines = [
+        f"{claim.id}: {claim.title}",
+        *_facts(trial, point, judgement, claim),
+        *(f"note: {note}" for note in notes),
+        f"In exact arithmetic this point {verdict} the claim.",
+        *(_missing(claim) if judgement.violated else ()),
+    ]
+    return "\n".join(lines), judgement.violated
 
 
 def duration(argument: str, text: str) -> float:
@@ -74,6 +78,19 @@ def _nothing(claim: Claim, search: Search) -> str:
         "satisfied every condition, the largest left/right ratio found is "
         f"{ratio_text(search.largest, '.4g')} (a found value, no supremum)"
     )
+
+
+def _missing(claim: Claim) -> list[str]:
+    """Of a claim that is recorded as conditional: what a point that violates it lacks."""
+    entry = recorded().get(claim.id)
+    hypothesis = needs(entry) if entry else ""
+    if entry is None or not hypothesis:
+        return []
+    when = "" if entry["claim_sha256"] == claim.digest else ", before the statement was changed"
+    return [
+        f"The claim is recorded as conditional{when}: true with a hypothesis that it does not state, and that this "
+        f"point lacks, wholly or in part. Needs: {hypothesis}."
+    ]
 
 
 def _facts(trial: Trial, point: Mapping[str, Any], judgement: Judgement, claim: Claim) -> list[str]:

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 import sympy
 
+from analysis.checks import all_trials
 from analysis.domains import Real
 from analysis.falsify import exact_witness, falsify, searched
 from analysis.falsify_command import duration, falsify_claim, replay_file
 from analysis.trials import Point, Sides, exact_from, judge
 from fltheory.errors import InputError
-from fltheory.ledger import Claim
+from fltheory.ledger import Claim, ledger
 from tests.analysis import toy
 
 
@@ -213,7 +214,12 @@ def test_a_witness_file_is_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ({"point": {"x": "1/2", "rounds": 7, "who": [True]}}, "coordinate who must be 1 to 5 values"),
         ({"point": {"x": "1/2", "rounds": 7.0, "who": [1]}}, "coordinate rounds must be an exact number"),
         ({"point": {"x": float("nan"), "rounds": 7, "who": [1]}}, "coordinate x must be an exact number"),
-        ({"point": {"x": "nan", "rounds": 7, "who": [1]}}, "coordinate x must be a number from -2 to 2; got 'nan'"),
+        (
+            {"point": {"x": "nan", "rounds": 7, "who": [1]}},
+            "coordinate x must be a number from -2 to 2, as a .*; got 'nan'",
+        ),
+        ({"point": {"x": "-5e-1", "rounds": 7, "who": [1]}}, 'number, "1/3" or "0.25"; got \'-5e-1\''),
+        ({"point": {"x": "1/2", "rounds": "7.5.1", "who": [1]}}, "a whole number from 1 to 40; got '7.5.1'"),
         ({"point": {"x": "1e999999999", "rounds": 7, "who": [1]}}, "coordinate x must be a number from -2 to 2"),
         ({"point": {"x": 10**4000, "rounds": 7, "who": [1]}}, "coordinate x must be a number from -2 to 2"),
         ({"point": {"x": "3", "rounds": 7, "who": [1]}}, "coordinate x must be a number from -2 to 2; got 3$"),
@@ -247,6 +253,61 @@ def test_a_file_that_misstates_its_own_point_is_told_so(
         text, violated = replay_file(path)
     assert violated
     assert f"the file itself says otherwise of {next(iter(change))};" in text
+
+
+def test_a_file_of_another_statement_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A swapped claim id once passed for a changed statement, and hid whatever else was altered."""
+    path, other = tmp_path / "witness.json", "fast.thm1"
+    with toy.installed(monkeypatch):
+        falsify_claim("toy.false", budget="20s", out=path)
+        content = json.loads(path.read_text())
+        path.write_text(json.dumps(content | {"claim_sha256": ledger[other].digest, "left": "1"}))
+        text, violated = replay_file(path)
+    assert violated
+    assert f"note: the file has the hash of another statement, {other}\n" in text
+    assert "note: the file itself says otherwise of left;" in text
+
+
+@pytest.mark.parametrize("name", ["claim", "x"])
+def test_a_name_that_stands_twice_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "witness.json"
+    with toy.installed(monkeypatch):
+        falsify_claim("toy.false", budget="20s", out=path)
+        path.write_text(path.read_text().replace(f'"{name}": ', f'"{name}": "1/4", "{name}": ', 1))
+        with pytest.raises(InputError, match=f"no name stands twice, as '{name}' does"):
+            replay_file(path)
+
+
+@pytest.mark.parametrize(("verdict", "said"), [("conditional", True), ("refuted", False)])
+def test_what_a_conditional_claim_needs_is_said_of_a_point_that_violates_it(
+    verdict: str, said: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A claim that is true with a hypothesis is not to be accused without it, on the screen or in the file."""
+    path = tmp_path / "witness.json"
+    entry = {
+        "verdict": verdict, "claim_sha256": toy.false.digest,
+        "evidence": [{"verdict": verdict, "hypothesis": "fewer than 7 rounds"}],
+    }  # fmt: skip
+    for module in ("witness", "falsify_command"):
+        monkeypatch.setattr(f"analysis.{module}.recorded", lambda: {"toy.false": entry})
+    sentence = "that it does not state, and that this point lacks, wholly or in part. Needs: fewer than 7 rounds."
+    with toy.installed(monkeypatch):
+        assert (sentence in falsify_claim("toy.false", budget="20s", out=path)[0]) is said
+        assert (sentence in replay_file(path)[0]) is said
+        content = json.loads(path.read_text())
+        assert content.get("needs") == ("fewer than 7 rounds" if said else None)
+        content["point"]["rounds"] = 6
+        path.write_text(json.dumps(content))
+        text, violated = replay_file(path)
+    assert not violated
+    assert sentence not in text
+
+
+@pytest.mark.parametrize("claim_id", ["fedlaavg.thm3", "fedlaavg.eq33", "fedlaavg.eq52", "fedlaavg.lem3"])
+def test_a_trial_in_which_availability_reacts_says_so(claim_id: str) -> None:
+    reacting = [trial for trial in all_trials()[claim_id] if "policy" in trial.space]
+    assert len(reacting) == 1
+    assert "availability reacts to the samples" in " ".join(str(reacting[0].evaluate.__doc__).split())
 
 
 def test_a_point_that_does_not_violate_is_said_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

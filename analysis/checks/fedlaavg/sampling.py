@@ -100,7 +100,8 @@ ERRORS: dict[str, Domain] = {
 def error_trial(claim: Claim) -> Any:
     @checks.trial(claim, ERRORS)
     def errors_of_three_clients(claim: Claim, point: Point) -> Sides:
-        """Three clients, gradient errors +-1, at least K available in every iteration."""
+        """Three clients, gradient errors +-1, at least K available in every iteration; availability reacts to the
+        samples: `policy` masks who is wanted next for each pattern of the latest signs. One mask does not look."""
         system = reactive.chain(3, point["cohort_size"], point["window"], point["policy"])
         *_, law = system.laws(point["iteration"])
         where = {
@@ -190,7 +191,11 @@ def halved(point: Point) -> Any:
 def chain_trial(claim: Claim) -> Any:
     @checks.trial(claim, {**CHAIN, "halvings": Whole(2, 14), "iterations": Whole(1, 6000)})
     def two_clients_one_at_a_time(claim: Claim, point: Point) -> Sides:
-        """At the step 2^-halvings; in a witness the left side is rounded down, G up: on the safe side."""
+        """Two clients, one available at a time; availability reacts to the samples: `policy` masks who is wanted next
+        for each pattern of the signs of their latest gradient noise. A policy of one mask does not look.
+
+        At the step 2^-halvings; in a witness the left side is rounded down, G up: on the safe side.
+        """
         horizon = point["iterations"]
         more = {"local_steps": 1, "rounds": horizon}  # what Theorem 4 asks for: C = 1
         return _on_the_chain(claim, point, halved(point), horizon, more)

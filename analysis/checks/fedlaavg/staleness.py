@@ -65,6 +65,7 @@ def longest(depth: Depth, *, full: bool = False) -> Iterator[tuple[tuple[int, in
         yield triple, age_of_the_last(*triple, full=full)
 
 
+READINGS = ("take all", "skip")  # of iterations in which fewer than K clients are available
 TAKEN = "all available clients are taken when they are fewer than K"
 SYSTEM: dict[str, Domain] = {
     "n_clients": Whole(1, 5),
@@ -89,7 +90,7 @@ def _aged(claim: Claim, point: Point, *, least: int, skip: bool) -> Sides:
 
 
 def lemma_trial(claim: Claim) -> Any:
-    @checks.trial(claim, {**SYSTEM, **WISH, "when fewer than K": Choice(("take all", "skip"))})
+    @checks.trial(claim, {**SYSTEM, **WISH, "when fewer than K": Choice(READINGS)})
     def ages_of_a_pattern(claim: Claim, point: Point) -> Sides:
         """Both readings of Algorithm 1 for iterations in which fewer than K clients are available."""
         return _aged(claim, point, least=0, skip=point["when fewer than K"] == "skip")
@@ -241,8 +242,8 @@ def distinct_clients(claim: Claim, depth: Depth) -> Evidence:
             others = -(-n // size) * size  # selected in its place, all different
             tally.equal(needed, others + 1, N=n, K=size)
             tally.holds(needed > n, N=n, K=size)
-    for triple, age in longest(depth):
-        tally.equal(age + 1, exact_value(claim.formulas["wait"], named(triple)), **named(triple))
+    for triple, oldest in longest(depth):
+        tally.equal(oldest + 1, exact_value(claim.formulas["wait"], named(triple)), **named(triple))
     return conditional(
         skipped, tally, TAKEN, "enumeration", "More clients than there are; the longest wait is attained.",
         domain=f"N below 10, 20 or 60 by depth; (N, K, E) in {triples(depth)}; {ONE_PATTERN}",
@@ -271,6 +272,7 @@ def selected_in_a_period(claim: Claim, depth: Depth) -> Evidence:
     cases, witness = _period(claim, depth)
     if not witness:
         return Evidence("exact", "enumeration", "No longer run without a client.", f"{triples(depth)}", cases)
+    assert iterations.lem1.bound is not None
     for triple in (*triples(depth), *LARGER):
         stated, of_lemma_1 = (
             exact_value(e, named(triple)) for e in (claim.formulas["period"], iterations.lem1.bound.rhs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sympy import Integer, Rational, sqrt
 
 from fltheory.ledger import Bound
-from fltheory.papers.fedlaavg.iterations import EXOGENOUS, SQUARE, share_up, small
+from fltheory.papers.fedlaavg.iterations import EXOGENOUS, INSERTED, LARGEST_IN_USE, SQUARE, share_up, small
 from fltheory.papers.fedlaavg.letters import (
     LARGEST_AGE,
     ROOT_N,
@@ -241,13 +241,13 @@ eq52 = paper.claim(
     bound=Bound("(1/R) sum of E|grad f(x^(rC-1))|^2", _eq52, unit=SQUARE),
     uses=("fedlaavg.eq50", "fedlaavg.eq51"),
     repaired_by="fedlaavg.thm4.repaired",
-    gap=EXOGENOUS + " Its derivation also rests on (46); no violation is known otherwise.",
+    gap=EXOGENOUS + LARGEST_IN_USE + " Its derivation also rests on (46); no violation is known otherwise.",
 )  # fmt: skip
 thm4 = paper.claim(
     "thm4", "Convergence of round-based FedLaAvg",
     kind="theorem", where="Theorem 4; (52)",
     words="With `step` and gamma <= 1/(4L) the average of E|grad f(x^(rC-1))|^2 over R rounds is at most the bound of "
-    "(52).",
+    "(52), with I = ceil(N/K) E - 1.",
     assumes=ALL,
     conditions={"range": gamma <= 1 / (4 * L)},
     bound=Bound(
@@ -259,12 +259,13 @@ thm4 = paper.claim(
     formulas={"step": sqrt(beta) * N ** Rational(1, 4) / (2 * L * C * sqrt(E) * sqrt(R))},
     uses=("fedlaavg.ass1", "fedlaavg.ass2", "fedlaavg.ass3", "fedlaavg.ass5", "fedlaavg.alg2", "fedlaavg.eq52"),
     repaired_by="fedlaavg.thm4.repaired",
-    gap=EXOGENOUS,
+    gap=EXOGENOUS + INSERTED,
 )  # fmt: skip
 thm4_repaired = paper.claim(
     "thm4.repaired", "Theorem 4 with constant 2 max(I, 2)^2 + 2(I + 1)^2",
     kind="theorem", where="ours", origin="ours",
-    words="The same with the constant that a repaired (46) gives, and availability independent of the samples.",
+    words="The same with the constant that a repaired (46) gives, availability independent of the samples, and I the "
+    "largest age in rounds of an update in use.",
     assumes=ALL,
     conditions=small,
     bound=Bound(
@@ -307,7 +308,7 @@ thm4_rate = paper.claim(
     ),
     formulas={"step": sqrt(beta) * N ** Rational(1, 4) / (2 * L * C * sqrt(E) * sqrt(R)), "(52)": _eq52},
     uses=("fedlaavg.eq52",),
-    gap="As (52).",
+    gap=EXOGENOUS + INSERTED,
 )  # fmt: skip
 eq55 = paper.claim(
     "eq55", "(55): final form of Theorem 4",

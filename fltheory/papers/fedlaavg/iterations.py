@@ -36,6 +36,10 @@ UNDEFINED = "Before every client has taken part (t <= I) the terms refer to x^(-
 EXOGENOUS = (
     "Uses, without saying so, that the availability sets do not depend on the sampled data; if they may, it can fail."
 )
+LARGEST_IN_USE = (
+    " I is read as the largest age of a gradient in use. That it is ceil(N/K) E - 1, as the paper has it, rests on "
+    "Lemma 1: all available clients are taken when they are fewer than K."
+)
 FIRST_PHASE = " Its proof needs every client to have taken part once; thm3.improved does without that."
 STALE = I**2 * L**2 * gamma**2 * G**2
 
@@ -288,7 +292,7 @@ thm3 = paper.claim(
     uses=("fedlaavg.ass1", "fedlaavg.ass2", "fedlaavg.ass3", "fedlaavg.ass4", "fedlaavg.alg1", "fedlaavg.lem1",
           "fedlaavg.eq33"),
     repaired_by="fedlaavg.thm3.improved",
-    gap=EXOGENOUS + FIRST_PHASE,
+    gap=EXOGENOUS + LARGEST_IN_USE + FIRST_PHASE,
 )  # fmt: skip
 eq33 = paper.claim(
     "eq33", "(33): explicit bound behind Theorem 3",
@@ -299,7 +303,7 @@ eq33 = paper.claim(
     bound=_thm3,
     uses=("fedlaavg.eq31", "fedlaavg.eq32"),
     repaired_by="fedlaavg.eq33.repaired",
-    gap=EXOGENOUS + FIRST_PHASE,
+    gap=EXOGENOUS + LARGEST_IN_USE + FIRST_PHASE,
 )  # fmt: skip
 eq33_repaired = paper.claim(
     "eq33.repaired", "(33) with availability independent of the samples",
@@ -350,7 +354,11 @@ thm3_vacuous = paper.claim(
 # ---- Corollary 1 -----------------------------------------------------------------------------------------
 
 share_up = beta * ceiling(1 / beta)  # c in [1, 2)
-CORRELATED = "Inherits what Theorem 3 needs: availability that does not depend on the samples."
+INSERTED = (
+    " It puts ceil(N/K) E - 1 in the place of I, for which all available clients must be taken when they are fewer "
+    "than K, as in Lemma 1."
+)
+CORRELATED = "Inherits what Theorem 3 needs: availability that does not depend on the samples." + INSERTED
 _rate = E ** Rational(1, 2) / (N ** Rational(1, 4) * T ** Rational(1, 2) * beta ** Rational(1, 2))
 cor1 = paper.claim(
     "cor1", "Rate E^(1/2) / (N^(1/4) T^(1/2)) plus second term",
