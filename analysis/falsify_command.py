@@ -36,10 +36,12 @@ def falsify_claim(claim_id: str, *, budget: str, seed: int = 0, out: Path | None
     if search.found is None:
         return _nothing(claim, search), False
     witness.save(search.found, claim, path)
+    missing = _missing(claim)
+    what = "a counterexample to the claim as it is stated," if missing else "a counterexample"
     lines = [
-        f"{claim.id}: a counterexample after {search.seconds:.1f} s and {search.tried} points",
+        f"{claim.id}: {what} after {search.seconds:.1f} s and {search.tried} points",
         *_facts(search.found.trial, search.found.point, search.found.judgement, claim),
-        *_missing(claim),
+        *missing,
         f"saved as {path}; verify it with: fltheory replay {path}",
     ]
     return "\n".join(lines), True
@@ -48,13 +50,14 @@ def falsify_claim(claim_id: str, *, budget: str, seed: int = 0, out: Path | None
 def replay_file(path: Path) -> tuple[str, bool]:
     """Verify a witness file anew; the text to print, and whether it violates the claim."""
     claim, trial, point, judgement, notes = witness.replay(path)
+    missing = _missing(claim) if judgement.violated else []
     verdict = "violates" if judgement.violated else "does not violate"
     lines = [
         f"{claim.id}: {claim.title}",
         *_facts(trial, point, judgement, claim),
         *(f"note: {note}" for note in notes),
-        f"In exact arithmetic this point {verdict} the claim.",
-        *(_missing(claim) if judgement.violated else ()),
+        f"In exact arithmetic this point {verdict} the claim{' as it is stated' if missing else ''}.",
+        *missing,
     ]
     return "\n".join(lines), judgement.violated
 
@@ -88,8 +91,8 @@ def _missing(claim: Claim) -> list[str]:
         return []
     when = "" if entry["claim_sha256"] == claim.digest else ", before the statement was changed"
     return [
-        f"The claim is recorded as conditional{when}: true with a hypothesis that it does not state, and that this "
-        f"point lacks, wholly or in part. Needs: {hypothesis}."
+        f"It is recorded as conditional{when}: true with a hypothesis that it does not state, and that this point "
+        f"lacks, wholly or in part. Needs: {hypothesis}."
     ]
 
 

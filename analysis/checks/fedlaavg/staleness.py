@@ -271,7 +271,9 @@ def selected_in_a_period(claim: Claim, depth: Depth) -> Evidence:
     the I of the lemma that the sentence refers to."""
     cases, witness = _period(claim, depth)
     if not witness:
-        return Evidence("exact", "enumeration", "No longer run without a client.", f"{triples(depth)}", cases)
+        return Evidence(
+            "exact", "enumeration", "No longer run without a client.", f"{triples(depth)}; {ONE_PATTERN}", cases
+        )
     assert iterations.lem1.bound is not None
     for triple in (*triples(depth), *LARGER):
         stated, of_lemma_1 = (
