@@ -172,7 +172,7 @@ def largest_gradient(claim: Claim, depth: Depth) -> Evidence:
     for start, first in product((F(-5), F(-1), F(0), F(1), F(3)), (1, 3, 20)):
         at = {"start": 3 * start, "first_mean": 3, "second_mean": -3}
         stated = exact_value(claim.formulas["G"], at)
-        mended.equal(exact_value(_absolute(claim.formulas["G"]), at), 3 * max(2 * abs(start), 2), start=3 * start)
+        mended.equal(exact_value(_absolute(claim.formulas["G"]), at), max(6 * abs(start), F(6)), start=3 * start)
         path = orbit(first, 2, start, F(1, 10), 60)
         for t, value in enumerate(path.z):
             tally.at_most(6 * abs(value), stated, start=3 * start, t=t, quantity="|grad f|")

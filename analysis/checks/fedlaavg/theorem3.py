@@ -342,10 +342,11 @@ def norm_of_the_mean_error(claim: Claim, depth: Depth) -> Evidence:
     growth = sympy.limit((exact / claim.formulas["norm"]).subs(N, u), u, sympy.oo)
     if growth.is_finite and growth != 0:
         return Evidence("proved", "algebra", "The order of sigma/sqrt(N).", cases=1)
+    over = (exact / claim.formulas["norm"]).subs({N: 4, sigma: sympy.Symbol("sigma")})
     return Evidence(
         "inconsistent", "algebra", "The squared norm is at most sigma^2/N; the norm is of order 1/sqrt(N), and the "
-        "product formed from it uses that.", witness={"N": 4, "E|mean error|^2": "sigma^2/4", "norm": "sigma/2",
-                 "norm over the order": str((exact / claim.formulas["norm"]).subs({N: 4, sigma: sympy.Symbol("sigma")}))},
+        "product formed from it uses that.",
+        witness={"N": 4, "E|mean error|^2": "sigma^2/4", "norm": "sigma/2", "norm over the order": str(over)},
     )  # fmt: skip
 
 
