@@ -51,9 +51,9 @@ def read_plan(path: Path) -> tuple[Task, list[Statement]]:
 
 
 def plan_content(path: Path) -> dict[str, Any]:
-    """What a plan file says, with tables and lists where they belong, and nothing yet of what they hold.
+    """What a plan file says, with tables, lists and numbers where they belong; which numbers is not looked at yet.
 
-    Raises InputError for a file that cannot be read, an unknown key, or a file without a target.
+    Raises InputError for a file that cannot be read, an unknown key, something of another kind, or no target.
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -67,6 +67,11 @@ def plan_content(path: Path) -> dict[str, Any]:
     if "target" not in content:
         raise InputError("PLAN.toml", str(path), "a file with a target")
     tables = {key: _table(content, key) for key in ("constants", "choices")}
+    if not isinstance(content.get("process", {}), dict | str):
+        raise InputError("process", content["process"], "a table, or the name of a process")
+    for name, given in [*tables["constants"].items(), *(("rates", rate) for rate in _list(content, "rates"))]:
+        if isinstance(given, bool) or not isinstance(given, int | float):
+            raise InputError(name, given, "a number" if name != "rates" else "a list of numbers")
     return {**content, **tables, "rates": _list(content, "rates")}
 
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from analysis.plan_command import plan_content, task_of
 from analysis.trace_report.report import TraceReport
-from analysis.traces.log import Bools
+from analysis.traces.log import Bools, Ints, Log
 from fltheory.ledger import Claim
 from fltheory.planning import Outcome, Statement, Task, plan
-from fltheory.planning.facts import Known
+from fltheory.planning.facts import Known, of_rates
 from fltheory.planning.statements import Values
 
 
@@ -44,20 +44,18 @@ def planned(report: TraceReport, path: Path) -> tuple[Task, list[Outcome]]:
 def _known(report: TraceReport, on: Bools) -> Known:
     """What no constant can contradict, for the clients `on` that took part."""
     window = int(report.absences.sure[on].max()) + 1
-    participants = report.participants[_whole(report, on)]
-    some = participants[participants > 0]
-    fewest = int(some.min()) if some.size else None
-    return Known(window, fewest, empty=True if some.size < participants.size else None, source="the log")
+    seen, most = report.participants, report.participants + _unseen(report.log, on)
+    fewest = int(most[seen > 0].min())
+    empty = True if (most == 0).any() else of_rates(report.rate[on], int(on.sum())).empty
+    return Known(window, fewest, empty, source="the log")
 
 
-def _whole(report: TraceReport, on: Bools) -> Bools:
-    """The rounds in which all clients that took part were observed: elsewhere others may have taken part unseen."""
-    log = report.log
+def _unseen(log: Log, on: Bools) -> Ints:
+    """How many of the clients `on` were not observed in each round, and so may have taken part, (n_rounds,)."""
     if log.observed is None:
-        return np.ones(log.n_rounds, dtype=np.bool_)
+        return np.zeros(log.n_rounds, dtype=np.int64)
     client, when = log.observed
-    seen: Bools = np.bincount(when[on[client]], minlength=log.n_rounds) == np.count_nonzero(on)
-    return seen
+    return np.count_nonzero(on) - np.bincount(when[on[client]], minlength=log.n_rounds)
 
 
 def _without_law(statement: Statement) -> Statement:
@@ -76,7 +74,7 @@ def _held(outcome: Outcome, statement: Statement, task: Task, report: TraceRepor
         theorem = report.theorems.get(id_)
         if theorem is not None and theorem.ruling.word == "fails":
             return Outcome(outcome.statement, outcome.claim, why=f"It fails on this log: {theorem.ruling.why}")
-    nobody = np.flatnonzero(_whole(report, report.log.participations() > 0) & (report.participants == 0))
+    nobody = np.flatnonzero(report.participants + _unseen(report.log, report.log.participations() > 0) == 0)
     if statement.somebody and nobody.size:
         why = f"nobody took part in {nobody.size} of {report.log.n_rounds} rounds, first in round {nobody[0]}."
         return Outcome(outcome.statement, outcome.claim, why=f"It fails on this log: {why}")

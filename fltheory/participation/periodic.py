@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from fltheory.errors import InputError, count
-from fltheory.participation.base import require_few_clients
+from fltheory.participation.base import read_only, require_few_clients
 from fltheory.participation.runs import FloatArray, IntArray
 from fltheory.participation.turns import LONGEST, RegularTurns
 from fltheory.streams import stream
@@ -61,10 +62,10 @@ class Periodic(RegularTurns):
         self._group_start = group.astype(np.int64) * on
         super().__init__(*(np.full(len(group), rounds, dtype=np.int64) for rounds in (on, period, choices)))
 
-    @property
+    @cached_property
     def group_sizes(self) -> IntArray:
         """Clients of each group that has some, in the order of their turns, (groups with clients,)."""
-        return np.unique(self._group_start, return_counts=True)[1]
+        return read_only(np.unique(self._group_start, return_counts=True)[1])
 
     @classmethod
     def block_cyclic(

@@ -60,10 +60,10 @@ class Recorded(ParticipationProcess):
             longest = held
         return read_only(np.where(longest == 0, math.inf, longest))
 
-    @property
+    @cached_property
     def participants(self) -> IntArray:
         """Participants of each round of the log that has some, in their order, (rounds with participants,)."""
-        return np.unique(self._when, return_counts=True)[1]
+        return read_only(np.unique(self._when, return_counts=True)[1])
 
     @classmethod
     def from_matrix(cls, matrix: npt.ArrayLike, end: End = "raise") -> Recorded:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binom
+from scipy.optimize import brentq
 
 from fltheory.assumptions import bounded_gaps
 from fltheory.errors import InputError
@@ -22,6 +22,7 @@ from fltheory.participation import (
     UniformSubset,
     WeightedDraws,
 )
+from fltheory.participation.runs import FloatArray
 
 # Facts of who takes part: nobody is free to choose them. Where they are given, a plan says that they were.
 FACTS = (
@@ -37,37 +38,48 @@ class Known:
 
     window   the least number of rounds in which every client takes part
     fewest   participants that some rounds with participants do not exceed
-    inverse  expectation of one over the participants of a round that has some, where all clients are alike
     empty    whether rounds may have no participant
     source   what knows it, in words
     """
 
     window: int | None = None
     fewest: int | None = None
-    inverse: float | None = None
     empty: bool | None = None
     source: str = "this process"
 
 
 def of_process(process: ParticipationProcess) -> Known:
-    """What a process tells of that; raises InputError for a log that is not repeated."""
+    """What a process tells of that; raises InputError for a log that is not repeated.
+
+    Only the families of this package are known to the round. Of any other, also of a class that is derived from one of
+    these and may draw its rounds together, what its rates and gaps tell.
+    """
     if isinstance(process, Recorded) and process.end != "repeat":  # its gaps leave out absences at either end
         allowed = "repeat, as a plan is about rounds after the log too"
         raise InputError("end of a recorded process", process.end, allowed)
     window = bounded_gaps(process).constants.get("window")
-    fewest, empty = _participants(process)
-    return Known(window, fewest, _inverse(process), empty)
+    fewest, empty = _participants(process) if type(process) in _FAMILIES else (None, None)
+    if empty is None:
+        rates = of_rates(process.rate, process.n_clients)
+        return Known(window or rates.window, rates.fewest, rates.empty)
+    return Known(window, fewest, empty)
+
+
+_FAMILIES = (Bernoulli, Cyclic, Markov, Periodic, Permutation, Recorded, UniformSubset, WeightedDraws)
 
 
 def _participants(process: ParticipationProcess) -> tuple[int | None, bool | None]:
-    """`fewest` and `empty` of a process; a family that is not named here is not known."""
+    """`fewest` and `empty` of a process of this package; each is attained by some trace."""
     match process:
         case Permutation() | UniformSubset() | WeightedDraws():
             return process.cohort_size, False
         case Cyclic(preset="as_in_code"):
-            # The round before each cycle ends is off whatever the first wait; with cycles of two lengths, which differ
-            # by one round, these last rounds meet. In round 0 all others may still wait for those with a wait of 0.
-            return max(1, int(np.count_nonzero(process.cycle - process.on == 1))), True
+            # The last round of a cycle is off whatever the first wait. Cycles have one length, or two that differ by
+            # one round: then every round of the one meets every round of the other, also the last rounds of both.
+            # In the last rounds of the one, those of the other length may be alone; in the first of a cycle all of
+            # them may wait but those with a wait of 0, or all but one.
+            at_once = process.cycle - process.on == 1
+            return min(max(1, int(at_once[process.cycle == cycle].sum())) for cycle in np.unique(process.cycle)), True
         case Bernoulli() | Markov() | Cyclic():  # independent clients: all may stay away but those that always come
             always = int(np.count_nonzero(process.rate == 1))
             return max(1, always), not always
@@ -80,33 +92,18 @@ def _participants(process: ParticipationProcess) -> tuple[int | None, bool | Non
     return None, None
 
 
-def of_rates(rates: Sequence[float], n_clients: int) -> Known:
+def of_rates(rates: Sequence[float] | FloatArray, n_clients: int) -> Known:
     """What long-run rates tell, one for all clients or one a client.
 
     Who comes at least once in any E rounds has a rate of at least 1 / E. Some rounds have no more participants than
-    there are in the mean, none if that is below one, and one over their number is at least one over their mean, in
-    the mean.
+    there are in the mean: none if that is below one.
     """
-    rate, mean = min(rates), n_clients * sum(rates) / len(rates)
+    rate, mean = float(min(rates)), n_clients * float(sum(rates)) / len(rates)
     window = math.ceil(min(1 / rate, 1 / np.finfo(np.float64).tiny) * (1 - _ROUNDING))
-    some = max(1.0, mean)
-    inverse = 1 / some if len(set(rates)) == 1 else None
-    empty = True if mean < 1 - _ROUNDING else None
-    return Known(window, math.floor(some * (1 + _ROUNDING)), inverse, empty, f"a rate of {rate:g}")
-
-
-def _inverse(process: ParticipationProcess) -> float | None:
-    """E[1 / participants] of a round with participants, for clients that are all alike; None where it is not known."""
-    if len(set(process.rate.tolist())) > 1:
-        return None
-    match process:
-        case Permutation() | UniformSubset() | WeightedDraws():
-            return 1 / process.cohort_size
-        case Bernoulli() | Markov():
-            number = np.arange(1, process.n_clients + 1)
-            chance = binom.pmf(number, process.n_clients, process.rate[0])
-            return float((chance / number).sum() / chance.sum())
-    return None
+    source = f"a rate of {rate:g}"
+    if mean < 1 - _ROUNDING:
+        return Known(window, empty=True, source=source)
+    return Known(window, math.floor(mean * (1 + _ROUNDING)), source=source)
 
 
 def require_possible(
@@ -114,7 +111,7 @@ def require_possible(
 ) -> None:
     """Raise InputError for constants that contradict each other, the rates or what is known of who takes part."""
     if len(rates):
-        _possible_weights(constants, rates)
+        _possible_weights(constants, choices, rates)
     n_clients = constants.get("n_clients")
     given = constants.get("window")
     if given is not None and known.window is not None and given < known.window:
@@ -132,25 +129,49 @@ def require_possible(
     # over the number of these.
     fewest = min(known.fewest or n_clients, n_clients)
     _at_least("participation_norm", constants, fewest**-0.5, f"some rounds have at most {fewest:g} of the clients")
-    if known.inverse is not None:
-        least = (known.inverse - 1 / n_clients) / n_clients
-        why = f"weights vary that much with the participants of {known.source}"
-        _at_least("weight_variance", constants, least, why)
+    if len(rates) and not known.empty:
+        least = _least_variance(n_clients, rates)
+        _at_least("weight_variance", constants, least, "weights that sum to one vary that much at these rates")
 
 
-def _possible_weights(constants: Mapping[str, float], rates: Sequence[float]) -> None:
-    """The means over clients and rounds of q = rate x weight: W = E (q - 1)^2, and E q^2 / rate <= Q.
+def _least_variance(n_clients: float, rates: Sequence[float]) -> float:
+    """The least that the largest variance of a weight can be: 1 / (sum of root(p / (1 - p)))^2 over the rates p.
 
-    Weights of at most K have q <= rate x K, which bounds W from below; and the root of E q^2 is at least 1 minus that
-    of W (Minkowski), which bounds Q.
+    A weight of mean m that is 0 but with probability p has E w^2 >= m^2 / p (Cauchy-Schwarz), so a variance of at least
+    m^2 (1 - p) / p; with v for the largest of them, m <= root(v p / (1 - p)), and all m sum to one.
     """
-    if "cutoff" in constants:
-        short = [max(0.0, 1 - rate * constants["cutoff"]) ** 2 for rate in rates]
-        why = f"weights of at most cutoff = {constants['cutoff']:g} are that far from one over these rates"
-        _at_least("mean_weight_error", constants, sum(short) / len(short), why)
-    if "mean_weight_error" in constants:
-        least = max(0.0, 1 - constants["mean_weight_error"] ** 0.5) ** 2 / max(rates)
-        _at_least("weight_square", constants, least, "weights with that mean_weight_error are so large at these rates")
+    odds = [(rate / (1 - rate)) ** 0.5 if rate < 1 else math.inf for rate in rates]
+    return (n_clients * sum(odds) / len(odds)) ** -2
+
+
+def _possible_weights(
+    constants: Mapping[str, float], choices: Mapping[str, Sequence[float]], rates: Sequence[float]
+) -> None:
+    """The mean W of (rate x weight - 1)^2 over clients and rounds, and Q, at least the mean of rate x weight^2.
+
+    As both squares are convex, neither is larger with each client's mean weight instead, so that one weight a client
+    tells the least that they can be.
+    """
+    if "mean_weight_error" not in constants:
+        return
+    p, error = np.asarray(rates, dtype=np.float64), constants["mean_weight_error"]
+    cutoff = min([constants["cutoff"]] if "cutoff" in constants else choices.get("cutoff", [math.inf]))
+    why = f"weights of at most cutoff = {cutoff:g} are that far from one over these rates"
+    _at_least("mean_weight_error", constants, float((np.maximum(1 - p * cutoff, 0) ** 2).mean()), why)
+
+    def weights(log_multiplier: float) -> FloatArray:
+        """Of the least Q with their W: p w = a p (1 - p w) for one multiplier a > 0 (Lagrange), or w is the cutoff."""
+        return np.minimum(1 / (math.exp(-log_multiplier) + p), cutoff)
+
+    def excess(log_multiplier: float) -> float:
+        return float(((1 - p * weights(log_multiplier)) ** 2).mean()) - error
+
+    low, high = -50.0, 50 - math.log(p.min())
+    if excess(low) <= 0:  # weights next to 0 have that
+        return
+    multiplier = brentq(excess, low, high) if excess(high) < 0 else high
+    least = float((p * weights(multiplier) ** 2).mean())
+    _at_least("weight_square", constants, least, "weights with that mean_weight_error are so large at these rates")
 
 
 def _smallest_cohort(n_clients: float, constants: Mapping[str, float], choices: Mapping[str, Sequence[float]]) -> float:

@@ -66,19 +66,20 @@ def _granted(task: Task, statement: Statement, claims: Sequence[Claim], derived:
 
     The first of the claims is the statement itself; `derived` are the constants that the others give.
     """
+    assumed = {one.id: one for claim in claims for one in _about_who(claim)}
     presumed = [statement.asks] if statement.asks else []
     if statement.somebody:
         if task.who.empty:
             raise Unusable(f"{claims[0].id} wants somebody in every round, and {task.who.source} leaves rounds empty.")
         presumed += ["somebody takes part in every round"] if task.who.empty is None else []
-    laws = {} if any(map(_about_who, claims[1:])) else statement.presumes  # where assumptions say it, below
-    presumed += [law for name, law in laws.items() if name in derived]
+    if not assumed:  # otherwise they say it
+        presumed += [law for name, law in statement.presumes.items() if name in derived]
     notes = [f"Taken for granted: {said}." for said in presumed]
     symbols = {symbol.name for part in claims[0].parts for symbol in part.free_symbols}
     given = [name for name in FACTS if name in symbols and name in task.constants]
     if given:
         notes.append(f"Taken for granted: the given {', '.join(given)}.")
-    for assumption in {one.id: one for claim in claims for one in _about_who(claim)}.values():
+    for assumption in assumed.values():
         assert assumption.asks is not None
         holds = None if task.process is None else assumption.asks(task.process).holds
         if holds is False:

@@ -157,7 +157,7 @@ _SELECTED = selected_share * n_clients
 _COINS = "participation is independent over rounds, at the given rates"
 _ALIKE = "weights have equal means and are independent over rounds, with the given weight_variance"
 _FAST = "each snapshot draws snapshot_clients of all n_clients, each as likely as any other, whoever is away"
-_FEDAMD = "each round draws cohort_size of all n_clients, each as likely as any other"
+_FEDAMD = "each round draws cohort_size of all n_clients, each as likely as any other, whoever is away"
 _FEDLAAVG = "each round has selected_share of the clients, or all that are available where they are fewer"
 
 STATEMENTS: tuple[Statement, ...] = (

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+
 from fltheory.errors import InputError, one_of, probabilities
 from fltheory.ledger import ledger
 from fltheory.papers.fast.setting import snapshot_rate
@@ -28,7 +30,7 @@ class Task:
     choices    code name -> values to try, for parameters that one is free to set
     rates      participation rates: none, one for all clients, or one a client
     measure    of what: a key of MEASURES
-    process    who takes part, where that is known beyond the rates, which are its own
+    process    who takes part, where that is known beyond the rates, which are then those of the process
     known      what is known of who takes part; None: what the process tells, or else the rates. Constants that
                contradict it are refused
     """
@@ -50,6 +52,10 @@ class Task:
             _no_more(name, [self.constants.get(name, 1), *self.choices.get(name, ())], n_clients)
         if len(self.rates):
             probabilities("rates", self.rates)
+        if self.process is not None and n_clients not in (None, self.process.n_clients):
+            raise InputError("n_clients", n_clients, f"{self.process.n_clients}, as many as the process has")
+        if self.process is not None and not np.array_equal(self.rates, self.process.rate):
+            raise InputError("rates", list(self.rates), "those of the process")
         if len(self.rates) > 1 and len(self.rates) != n_clients:
             raise InputError("rates", list(self.rates), f"one rate, or one for each of n_clients = {n_clients}")
         require_possible(self.constants, self.choices, self.rates, self.who)

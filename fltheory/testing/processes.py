@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fltheory.errors import InputError, count
 from fltheory.participation import ParticipationProcess
-from fltheory.participation.marginals import Phases, TwoStateChain
+from fltheory.participation.marginals import Marginal, Phases, TwoStateChain
 from fltheory.participation.runs import BoolArray, FloatArray
 from fltheory.testing import battery
 from fltheory.testing.battery import drawn
@@ -42,8 +42,9 @@ def check_participation_process(
     The checks: `interface` (shapes, types, ranges), `seed` (equal seeds give equal traces, whatever the global
     generator), `prefix` (a longer trace begins like a shorter one), `events` (the same trace), `longest gap`,
     `rate`, `autocovariance`, `interval law`, `marginal` (against 2,000 traces; false alarm 1e-7 a comparison, fixed
-    seeds), `identities` (these four against each other, to rounding), `serialisation` (pickle), `bad input` and, with
-    `of`, `other clients`. Raises InputError for bad arguments.
+    seeds), `identities` (these four against each other, to rounding: a variance of rate (1 - rate), no covariance
+    beyond it, intervals of mean 1 / rate, a marginal with that rate and those covariances), `serialisation`
+    (pickle), `bad input` and, with `of`, `other clients`. Raises InputError for bad arguments.
 
     >>> from fltheory.participation import Bernoulli
     >>> check_participation_process(Bernoulli([0.1, 0.5]), of=Bernoulli)
@@ -63,7 +64,7 @@ def check_participation_process(
         "autocovariance": lambda: _autocovariance(process, after),
         "interval law": lambda: _interval_law(process, after),
         "marginal": lambda: _marginal(process, traces),
-        "identities": lambda: _identities(process),
+        "identities": lambda: _identities(process, start, window),
         "serialisation": lambda: _unlike("pickle", pickle.loads(pickle.dumps(process)).sample(30, 2), process, 30),
         "bad input": lambda: _bad_input(process),
     }
@@ -222,24 +223,43 @@ def _phases(phases: Phases, traces: BoolArray, rounds: int) -> str | None:
     return None
 
 
-def _identities(process: ParticipationProcess) -> str | None:
-    """Indicators have variance p (1 - p), intervals the mean 1 / p (Kac), and a chain its own rate and covariances."""
+def _identities(process: ParticipationProcess, start: int, window: int) -> str | None:
+    """Indicators have variance p (1 - p), which no covariance exceeds (Cauchy-Schwarz), and intervals the mean 1 / p
+    (Kac); a marginal has the rate and the covariances of its process."""
     rate, law, marginal = process.rate, process.interval_law(), process.marginal()
-    pairs = [("autocovariance(0)", process.autocovariance(0), "rate (1 - rate)", rate * (1 - rate))]
+    covariances = {lag: process.autocovariance(lag) for lag in LAGS}
+    pairs = [("autocovariance(0)", covariances[0], "rate (1 - rate)", rate * (1 - rate))]
+    for lag, got in covariances.items():
+        most = np.sign(got) * np.minimum(np.abs(got), covariances[0])
+        pairs.append((f"autocovariance({lag})", got, "no further from 0 than autocovariance(0), which", most))
     if law is not None:
         pairs.append(("rate times the mean of interval_law", rate * law.mean(), "1", np.ones_like(rate)))
-    if isinstance(marginal, TwoStateChain):
-        pairs.append(("rate", rate, "that of marginal", marginal.rate))
-        pairs += [
-            (f"autocovariance({lag})", process.autocovariance(lag), "that of marginal", marginal.autocovariance(lag))
-            for lag in LAGS
-        ]
+    if marginal is not None:
+        on, both = _long_run(marginal, start, window)
+        pairs.append(("rate", rate, "that of marginal", on))
+        pairs += [(f"autocovariance({lag})", covariances[lag], "that of marginal", both[lag]) for lag in LAGS]
     for what, got, other, wanted in pairs:
         bad = np.flatnonzero(~np.isclose(got, wanted, rtol=1e-9, atol=1e-12))
         if bad.size:
             c = bad[0]
             return f"client {c}: {what} is {got[c]:.10g}, {other} is {wanted[c]:.10g}"
     return None
+
+
+def _long_run(marginal: Marginal, start: int, window: int) -> tuple[FloatArray, dict[int, FloatArray]]:
+    """The rate of a marginal and its covariances by lag, on average over the window, each (n_clients,)."""
+    if isinstance(marginal, TwoStateChain):
+        return marginal.rate, {lag: marginal.autocovariance(lag) for lag in LAGS}
+    history = marginal.history(start + window + REACH)
+    chance = marginal.probability.reshape(len(history), 1, -1)
+    first = history[:, start : start + window]
+
+    def mean(on: BoolArray) -> FloatArray:
+        average: FloatArray = (chance * on).sum(axis=0).mean(axis=0)
+        return average
+
+    rate = mean(first)
+    return rate, {lag: mean(first & history[:, start + lag : start + lag + window]) - rate**2 for lag in LAGS}
 
 
 def _bad_input(process: ParticipationProcess) -> str | None:

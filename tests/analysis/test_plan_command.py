@@ -74,9 +74,11 @@ BAD = {
     ),
     "the variance of more than rates give": (
         "target = 1\nrates = [0.1]\n[constants]\nn_clients = 100\nweight_variance = 0.0008",
-        "weight_variance must be at least 0.0009, as weights vary that much with the participants of a rate of 0.1",
+        "weight_variance must be at least 0.0009, as weights that sum to one vary that much at these rates",
     ),
-    "a rate that is no number": ('target = 1\nrates = ["half"]', "rates must be a number or array of numbers"),
+    "a rate that is no number": ('target = 1\nrates = ["half"]', "rates must be a list of numbers; got 'half'"),
+    "a constant that is no number": ('target = 1\n[constants]\nn_clients = "5"', "n_clients must be a number; got '5'"),
+    "a process that is no table": ("target = 1\nprocess = 5", "process must be a table, or the name of a process"),
 }
 
 

@@ -203,6 +203,27 @@ def test_rounds_that_were_observed_whole_are_known(tmp_path: Path) -> None:
         planned(trace_report(dense(on, observed)), file)
 
 
+def test_rounds_have_no_more_than_are_seen_or_were_not_looked_at(tmp_path: Path) -> None:
+    """In round 0 one of four clients is seen, and another was not looked at: these are two at most."""
+    on = np.array([[1, 0, 0, 0], [0, 1, 1, 0], [1, 1, 1, 1]])
+    log = trace_report(dense(on, on | np.array([[1, 1, 1, 0], [0, 1, 1, 0], [1, 1, 1, 0]])))
+    file = tmp_path / "plan.toml"
+    file.write_text(f"{AMPLIFIED}interval_divergence = 0.1\n".replace("norm = 1.0", "norm = 0.7"))
+    with pytest.raises(InputError, match=r"norm must be at least 0\.7071067812, as some rounds have at most 2 of"):
+        planned(log, file)
+    file.write_text(f"{AMPLIFIED}interval_divergence = 0.1\n".replace("norm = 1.0", "norm = 0.71"))
+    assert planned(log, file)[1][0].rounds
+
+
+def test_observed_rates_below_one_participant_leave_rounds_empty(tmp_path: Path) -> None:
+    """In each round one of two clients was looked at, and was on in one of four."""
+    file, observed = tmp_path / "plan.toml", np.tile(np.eye(2), (8, 1))
+    file.write_text(AMPLIFIED + "interval_divergence = 0.1\n")
+    on = observed * (np.arange(16) % 8 < 2)[:, None]
+    (outcome,) = planned(trace_report(dense(on, observed)), file)[1]
+    assert outcome.why.endswith("wants somebody in every round, and the log leaves rounds empty.")
+
+
 def test_what_gives_way_to_the_log_is_not_looked_at(tmp_path: Path) -> None:
     file, log = tmp_path / "plan.toml", trace_report(dense(np.ones((6, 2))))
     text = AMPLIFIED.replace("target", "rates = [0.001, 7]\ntarget").replace("n_clients = 2", "n_clients = 1.5")
@@ -212,9 +233,15 @@ def test_what_gives_way_to_the_log_is_not_looked_at(tmp_path: Path) -> None:
     assert wanted
     file.write_text(file.read_text() + process)
     assert planned(log, file)[1][0].rounds == wanted
-    file.write_text(text.replace("[0.001, 7]", "0.5"))
-    with pytest.raises(InputError, match=r"rates must be a list; got 0\.5"):
-        planned(log, file)
+    for wrong, said in {
+        text.replace("[0.001, 7]", "0.5"): r"rates must be a list; got 0\.5",
+        text.replace("[0.001, 7]", '["often"]'): "rates must be a list of numbers; got 'often'",
+        text.replace("n_clients = 1.5", 'n_clients = "few"'): "n_clients must be a number; got 'few'",
+        f"process = 5\n{text}": "process must be a table, or the name of a process; got 5",
+    }.items():
+        file.write_text(wrong)
+        with pytest.raises(InputError, match=said):
+            planned(log, file)
 
 
 def test_a_plan_with_a_server_that_draws_says_how_often_all_were_there(tmp_path: Path) -> None:

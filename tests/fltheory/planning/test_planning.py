@@ -377,19 +377,15 @@ BAD = {
     ),
     "the variance of more than take part": (
         {"process": UniformSubset(20, 10)},
-        "weight_variance must be at least 0.0025, as weights vary that much",
+        "weight_variance must be at least 0.0025, as weights that sum to one vary that much",
     ),
-    "the variance of more than two coins": (  # E[1 / participants] = 5 / 6
-        {
-            "process": Bernoulli([0.5, 0.5]),
-            "rates": [0.5, 0.5],
-            "choices": {},
-            "constants": {"n_clients": 2, "weight_variance": 0.166},
-        },
-        "weight_variance must be at least 0.1666666667, as weights vary that much with the participants",
+    "a process of fewer clients": (
+        {"process": Bernoulli(0.5)},
+        "n_clients must be 1, as many as the process has; got 20",
     ),
+    "a process with other rates": ({"process": Bernoulli([0.5] * 20), "rates": [0.5]}, "rates must be those of"),
     "a log that ends": (
-        {"process": Recorded.from_matrix([[1, 0], [0, 1], [0, 1]]), "rates": [], "constants": {}, "choices": {}},
+        {"process": Recorded.from_matrix([[1, 0], [0, 1], [0, 1]]), "constants": {"n_clients": 2}, "choices": {}},
         "end of a recorded process must be repeat, as a plan is about rounds after the log too; got 'raise'",
     ),
     "the norm of turns of fewer": (
@@ -397,7 +393,7 @@ BAD = {
         "participation_norm must be at least 0.5, as some rounds have at most 4 of the clients",
     ),
     "the norm of fewer than a log has": (
-        {"process": Recorded.from_matrix([[1] * 20, [1] * 5 + [0] * 15], end="repeat"), "rates": []},
+        {"process": Recorded.from_matrix([[1] * 20, [1] * 5 + [0] * 15], end="repeat")},
         "participation_norm must be at least 0.4472135955, as some rounds have at most 5 of the clients",
     ),
     "the norm of starts of their own": (
@@ -412,6 +408,10 @@ BAD = {
         {"constants": {"cutoff": 1, "mean_weight_error": 0.1}, "choices": {}, "rates": [0.25]},
         "mean_weight_error must be at least 0.5625, as weights of at most cutoff = 1 are that far from one over",
     ),
+    "an error of longer weights than a cutoff to try": (
+        {"constants": {"mean_weight_error": 0.1}, "choices": {"cutoff": [50, 1]}, "rates": [0.25]},
+        "mean_weight_error must be at least 0.5625, as weights of at most cutoff = 1 are",
+    ),
     "squares below those of weights with that error": (
         {"constants": {"weight_square": 1.9, "mean_weight_error": 0}, "choices": {}, "rates": [0.5]},
         "weight_square must be at least 2, as weights with that mean_weight_error are so large at these rates",
@@ -422,8 +422,10 @@ BAD = {
 
 @pytest.mark.parametrize(("changes", "said"), BAD.values(), ids=BAD)
 def test_bad_input_is_one_sentence(changes: dict[str, object], said: str) -> None:
+    process = changes.get("process")
+    own = {} if process is None else {"rates": process.rate.tolist()}
     with pytest.raises(InputError) as error:
-        replace(TASK, **changes)
+        replace(TASK, **{**own, **changes})
     assert said in str(error.value)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fltheory.errors import InputError
-from fltheory.participation import Bernoulli, Cyclic, Markov, TwoStateChain
+from fltheory.participation import Bernoulli, Cyclic, Markov, Permutation, Phases, TwoStateChain
 from fltheory.participation.runs import Runs
 from fltheory.streams import stream
 from fltheory.testing import CheckFailed, check_participation_process
@@ -71,6 +71,46 @@ class IntervalsOfMore(Bernoulli):
         return Bernoulli(1.01 * self.rate).interval_law()
 
 
+class MoreVariance(Permutation):
+    def _autocovariance(self, lag: int) -> Any:
+        return super()._autocovariance(lag) * (1.001 if lag == 0 else 1)
+
+
+class CovarianceBeyondVariance(Cyclic):
+    """After a cycle the covariance is the variance again, and here a little more."""
+
+    def marginal(self) -> Any:
+        return None
+
+    def _autocovariance(self, lag: int) -> Any:
+        return super()._autocovariance(lag) * (1.001 if lag else 1)
+
+
+class MarginalOfMore(Bernoulli):
+    def marginal(self) -> TwoStateChain:
+        return Bernoulli(1.001 * self.rate).marginal()
+
+
+class MarginalWithMemory(Bernoulli):
+    """The same rate, and a correlation of 0.001 from round to round."""
+
+    def marginal(self) -> TwoStateChain:
+        return TwoStateChain(0.999 * self.rate, 0.999 * (1 - self.rate))
+
+
+class PhaseTooMany(Cyclic):
+    """One more phase, on in all rounds, so seldom that no trace shows it."""
+
+    def marginal(self) -> Any:
+        known = super().marginal()
+
+        def history(rounds: int, clients: Any = slice(None)) -> Any:
+            seen = known.history(rounds, clients)
+            return np.concatenate([seen, np.ones_like(seen[:1])])
+
+        return Phases(np.append(0.9999 * known.probability, 0.0001), history)
+
+
 class WrongMarginal(Markov):
     def marginal(self) -> TwoStateChain:
         return Bernoulli(self.rate).marginal()
@@ -111,9 +151,14 @@ FAULTS: dict[str, tuple[Callable[[], Any], set[str]]] = {
     "autocovariance": (lambda: WrongCovariance.from_stability(RATES, 0.7), {"autocovariance", "identities"}),
     "interval law": (lambda: WrongIntervals.from_stability(RATES, 0.7), {"interval law"}),
     "intervals of more": (lambda: IntervalsOfMore(RATES), {"identities"}),
+    "more variance": (lambda: MoreVariance(6, 2), {"identities"}),
+    "covariance beyond variance": (lambda: CovarianceBeyondVariance([0.25], period=8), {"identities"}),
+    "marginal of more": (lambda: MarginalOfMore(RATES), {"identities"}),
+    "marginal with memory": (lambda: MarginalWithMemory(RATES), {"identities"}),
+    "a phase too many": (lambda: PhaseTooMany([0.25], period=8), {"identities"}),
     "marginal": (lambda: WrongMarginal.from_stability(RATES, 0.7), {"marginal", "autocovariance"}),
     "longest gap": (lambda: ShortGap(RATES, period=12), {"longest gap"}),
-    "phases": (lambda: Unseen([0.25], period=8), {"marginal"}),
+    "phases": (lambda: Unseen([0.25], period=8), {"marginal", "identities"}),
     "takes anything": (lambda: TakesAnything(RATES), {"bad input"}),
 }
 
