@@ -11,6 +11,7 @@ import pytest
 from analysis.checks import all_checks, all_trials, without
 from analysis.checks.fedamd import full, order, searching
 from analysis.evidence import Evidence
+from analysis.trials import conditions_at
 from fltheory.errors import InputError
 from fltheory.ledger import ledger
 
@@ -101,3 +102,9 @@ def test_long_local_steps_refute_the_linear_rate_without_their_condition(name):
     evidence = check.function(without("local step").apply(ledger[name]), "quick")
     assert evidence.verdict == "refuted"
     assert evidence.witness["left"] > 10**6 * evidence.witness["right"]
+
+
+def test_the_witness_against_158_takes_a_local_step_that_theorem_4_8_allows() -> None:
+    noise = {"noise_smoothness": 0, "batch_size": 1}
+    at = {**found("fedamd.eq158", "coefficient_of_the_move").witness, **noise}
+    assert all(conditions_at(ledger["fedamd.thm48"], at).values())
