@@ -83,7 +83,8 @@ def usable(id_: str, entries: Mapping[str, Mapping[str, Any]]) -> tuple[Claim, s
             return claim, said
         if not claim.repaired_by:
             break
-        said += f"{claim.id} is {verdict}, so its repaired twin {claim.repaired_by} is used. "
+        lacks = f" (it needs {needs(entries[claim.id])})" if verdict == "conditional" else ""
+        said += f"{claim.id} is {verdict}{lacks}, so its repaired twin {claim.repaired_by} is used. "
         claim = ledger[claim.repaired_by]
     if verdict == "conditional":
         return claim, said + f"{claim.id} is conditional: it needs {needs(entries[claim.id])}."

@@ -209,6 +209,14 @@ def test_no_plan_rests_on_a_statement_that_fell(
     assert outcome.why.endswith(f"{changed} is {verdict} and no repaired twin can be used.")
 
 
+def test_a_twin_in_place_of_a_conditional_statement_says_what_that_needs(outcomes: dict[str, Outcome]) -> None:
+    (note, *_) = outcomes["fedlaavg.thm4"].verdict_notes
+    assert note.startswith(
+        "fedlaavg.thm4 is conditional (it needs the availability sets do not depend on the sampled data"
+    )
+    assert note.endswith("), so its repaired twin fedlaavg.thm4.repaired is used.")
+
+
 def test_a_conditional_statement_says_what_it_needs() -> None:
     evidence = [{"verdict": "conditional", "hypothesis": "coins"}]
     entries = {**recorded(), "fedau.thm2": {"verdict": "conditional", "evidence": evidence}}
