@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import sympy
@@ -143,14 +144,15 @@ class Promise:
         return high, "", self.task.target
 
     def undefined(self, choice: Values) -> str:
-        """Which part is no number, such as a bound of FAST for a single client, 0 / 0."""
+        """Which part is no number, such as a bound of FAST for a single client, which divides by n_clients - 1."""
         values = {"local_lr": 1.0, **self.at(choice, MOST_ROUNDS)}
-        for part in (*sympy.Add.make_args(self.bound.rhs), *self.claim.conditions.values()):
-            try:
-                value(part, values)
-            except InputError:
-                return f"{self.claim.id} is not defined here: {part} is no number with {_numbers(part, values)}."
-        return f"{self.claim.id} is not defined here."
+        parts = (self.bound.rhs, *self.claim.conditions.values())
+        divisors = {power.base for part in parts for power in part.atoms(sympy.Pow) if power.exp.is_negative}
+        for divisor in sorted(divisors, key=str):
+            with suppress(InputError):
+                if local_lr not in divisor.free_symbols and value(divisor, values) == 0:
+                    return f"{self.claim.id} divides by {divisor}, which is 0 with {_numbers(divisor, values)}."
+        return f"{self.claim.id} is not defined for these constants."
 
     def largest(self, choice: Values) -> float:
         return largest_step(on_steps(self.claim), self.at(choice, MOST_ROUNDS))

@@ -122,7 +122,7 @@ def _fedau(values: Values, task: Task, claims: Sequence[Claim]) -> Values:
     errors = [error.at(rate=p, cutoff=values["cutoff"], rounds=values["rounds"]) for p in different.tolist()]
     return {
         "mean_weight_error": float(np.average(errors, weights=clients)),
-        "weight_square": values["cutoff"] ** 2 * float(np.average(different, weights=clients)),
+        "weight_square": values["cutoff"] * float(np.average(different, weights=clients)) * values["cutoff"],
     }
 
 

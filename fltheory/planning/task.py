@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -97,7 +98,7 @@ def _narrow(name: str, given: float) -> None:
     """Raise InputError where a plan allows less than the domain of a symbol."""
     if name == snapshot_rate.name and given > 1:  # its domain has no upper end: Theorem 2 of FAST states it itself
         raise InputError(name, given, "a probability in [0, 1]")
-    if given == math.inf:  # of the cutoff: a bound on weights without one is none
+    if given > sys.float_info.max:  # a cutoff of inf bounds no weights; a whole number may be beyond floats
         raise InputError(name, given, "finite")
 
 

@@ -10,7 +10,16 @@ from sympy import Rational, Symbol
 from fltheory.assumptions import Holding, bounded, bounded_dissimilarity, bounded_noise, smooth
 from fltheory.errors import InputError
 from fltheory.ledger import Paper
-from fltheory.participation import Bernoulli, Cyclic, Markov, Periodic, Permutation, UniformSubset, WeightedDraws
+from fltheory.participation import (
+    Bernoulli,
+    Cyclic,
+    Markov,
+    Periodic,
+    Permutation,
+    Recorded,
+    UniformSubset,
+    WeightedDraws,
+)
 from fltheory.symbols import (
     cutoff,
     global_lr,
@@ -113,16 +122,22 @@ WEIGHT_ERROR = "(1/T) sum over t < T of E[(p w_t - 1)^2]"
 
 
 def independent_rounds(process: Any) -> Holding:
-    """Bernoulli participation, independent over rounds and clients; None for a process that does not tell."""
+    """Bernoulli participation, independent over rounds and clients; None for a process that does not tell.
+
+    Which a class that is derived from a family does not, for it may draw otherwise. A log that ends may show coins, but
+    one that goes on, as before or as at its end, has none.
+    """
     if not hasattr(process, "rate"):
         raise InputError("process", process, "a process of fltheory.participation")
-    rates = np.asarray(process.rate, dtype=np.float64)
+    rates, family = np.asarray(process.rate, dtype=np.float64), type(process)
     holds: bool | None = None
-    if isinstance(process, Bernoulli) or bool((rates == 1).all()):
+    if family is Bernoulli or bool((rates == 1).all()):
         holds = True
-    elif isinstance(process, Markov):
+    elif family is Markov:
         holds = bool(np.allclose(process.enter + process.leave, 1, rtol=0, atol=1e-12))
-    elif isinstance(process, Cyclic | Periodic | Permutation | UniformSubset | WeightedDraws):
+    elif family is Recorded:
+        holds = None if process.end == "raise" else False
+    elif family in (Cyclic, Periodic, Permutation, UniformSubset, WeightedDraws):
         holds = False
     return Holding(holds, {"min_rate": float(rates.min())} if holds else {})
 

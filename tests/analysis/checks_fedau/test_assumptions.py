@@ -6,7 +6,7 @@ import pytest
 
 from fltheory.errors import InputError
 from fltheory.papers import fedau
-from fltheory.participation import Bernoulli, Cyclic, Markov, UniformSubset
+from fltheory.participation import Bernoulli, Cyclic, Markov, Recorded, UniformSubset
 from fltheory.weights import exact_weight_law
 from sims.problems.quadratic import DiagonalQuadratic, linear
 
@@ -33,6 +33,10 @@ def test_independent_rounds() -> None:
     assert fedau.ass4.holds_for(Cyclic([0.5, 0.5])).holds is False
     assert fedau.ass4.holds_for(UniformSubset(4, 2)).holds is False
     assert fedau.ass4.holds_for(UniformSubset(4, 4)).holds  # everybody, always
+    log = [[1, 0], [0, 1]]
+    assert fedau.ass4.holds_for(Recorded.from_matrix(log)).holds is None  # it may be what coins did
+    assert fedau.ass4.holds_for(Recorded.from_matrix(log, end="repeat")).holds is False
+    assert fedau.ass4.holds_for(type("Mine", (Bernoulli,), {})([0.2])).holds is None
     with pytest.raises(InputError, match="process"):
         fedau.ass4.holds_for(DiagonalQuadratic([2], [0]))
 

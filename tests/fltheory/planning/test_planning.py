@@ -311,8 +311,13 @@ def test_a_bound_that_is_undefined_is_no_plan() -> None:
     alone |= {"participation_norm": 1, "selected_share": 1}
     outcome = only("fast.thm1", constants=alone, choices={"snapshot_rate": [1]}, rates=[])
     assert outcome.rounds is None
-    assert outcome.why.startswith("fast.thm1.repaired-A is not defined here: 8*heterogeneity**2*")
-    assert "n_clients = 1," in outcome.why
+    assert outcome.why == "fast.thm1.repaired-A divides by n_clients - 1, which is 0 with n_clients = 1."
+    beyond = {**CONSTANTS, "heterogeneity": 1e150, "weight_variance": 1e150}
+    assert only("amplified.thm31.average", constants=beyond).why.endswith("is not defined for these constants.")
+
+
+def test_a_cutoff_whose_square_is_beyond_floats_is_none() -> None:
+    assert only("fedau.thm2", choices={"global_lr": [1], "cutoff": [10**200]}).rounds is None
 
 
 def test_missing_constants_are_named() -> None:
@@ -333,6 +338,7 @@ BAD = {
     "what the plan seeks": ({"choices": {"local_lr": [0.1]}}, "which is what the plan seeks"),
     "no probability": ({"choices": {"snapshot_rate": [1.5]}}, "snapshot_rate must be a probability in [0, 1]"),
     "no cutoff at all": ({"choices": {"cutoff": [5, float("inf")]}}, "cutoff must be finite; got inf"),
+    "a cutoff beyond floats": ({"choices": {"cutoff": [10**400]}}, "cutoff must be finite; got 1000"),
     "more than all clients": (
         {"constants": {**CONSTANTS, "cohort_size": 21}},
         "cohort_size must be at most n_clients = 20",
