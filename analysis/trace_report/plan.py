@@ -10,7 +10,7 @@ import numpy as np
 
 from analysis.plan_command import plan_content, task_of
 from analysis.trace_report.report import TraceReport
-from analysis.traces.log import Bools, Ints, Log
+from analysis.traces.log import Bools, Ints
 from fltheory.ledger import Claim
 from fltheory.planning import Outcome, Statement, Task, plan
 from fltheory.planning.facts import Known, of_rates
@@ -21,41 +21,44 @@ def planned(report: TraceReport, path: Path) -> tuple[Task, list[Outcome]]:
     """The task of a plan file and what the theorems promise, one outcome a statement.
 
     The rates and `n_clients` are those of the log, and so is `window` (the most that it can be) where the log shows
-    one and the file gives neither it nor `staleness`; what the file says of rates, clients and a process is not looked
-    at. Clients that never took part do not count: no theorem promises anything with them. A statement, or one that it
+    one and the file gives neither it nor `staleness`; what the file says of rates, clients and a process gives way to
+    it. Clients that never took part do not count: no theorem promises anything with them. A statement, or one that it
     rests on, with an assumption that fails on the log promises nothing, nor does one that needs a law of participation:
     a log is no law. Raises InputError as `fltheory plan` does, and for constants that the log contradicts.
     """
     on = report.log.participations() > 0
+    most = _most(report, on)
     content = plan_content(path)
     constants = {**content["constants"], "n_clients": int(on.sum())}
     longest = int(report.absences.most[on].max()) + 1
     if longest <= report.log.n_rounds and "staleness" not in constants:
         constants = {"window": longest, **constants}
     content |= {"constants": constants, "rates": report.rate[on].tolist()}
-    task, statements = task_of(content, known=_known(report, on))
+    task, statements = task_of(content, known=_known(report, on, most))
+    nobody = np.flatnonzero(most == 0)
     return task, [
-        _held(outcome, statement, task, report)
+        _held(outcome, statement, task, report, nobody)
         for statement in statements
         for outcome in plan(task, [_without_law(statement)])
     ]
 
 
-def _known(report: TraceReport, on: Bools) -> Known:
-    """What no constant can contradict, for the clients `on` that took part."""
+def _known(report: TraceReport, on: Bools, most: Ints) -> Known:
+    """What no constant can contradict, for the clients `on` that took part, `most` of them in each round."""
     window = int(report.absences.sure[on].max()) + 1
-    seen, most = report.participants, report.participants + _unseen(report.log, on)
-    fewest = int(most[seen > 0].min())
+    fewest = int(most[report.participants > 0].min())
     empty = True if (most == 0).any() else of_rates(report.rate[on], int(on.sum())).empty
     return Known(window, fewest, empty, source="the log")
 
 
-def _unseen(log: Log, on: Bools) -> Ints:
-    """How many of the clients `on` were not observed in each round, and so may have taken part, (n_rounds,)."""
+def _most(report: TraceReport, on: Bools) -> Ints:
+    """How many of the clients `on` may have taken part in each round, seen or not observed, (n_rounds,)."""
+    log = report.log
     if log.observed is None:
-        return np.zeros(log.n_rounds, dtype=np.int64)
+        return report.participants
     client, when = log.observed
-    return np.count_nonzero(on) - np.bincount(when[on[client]], minlength=log.n_rounds)
+    observed = np.bincount(when[on[client]], minlength=log.n_rounds)
+    return (report.participants + np.count_nonzero(on) - observed).astype(np.int64)
 
 
 def _without_law(statement: Statement) -> Statement:
@@ -68,13 +71,15 @@ def _without_law(statement: Statement) -> Statement:
     return replace(statement, derive=derive, presumes={})
 
 
-def _held(outcome: Outcome, statement: Statement, task: Task, report: TraceReport) -> Outcome:
-    """The outcome, with what the log says of it: that an assumption fails, what it does not give, whom it is about."""
+def _held(outcome: Outcome, statement: Statement, task: Task, report: TraceReport, nobody: Ints) -> Outcome:
+    """The outcome, with what the log says of it: that an assumption fails, what it does not give, whom it is about.
+
+    nobody   the rounds in which nobody took part
+    """
     for id_ in (outcome.claim, *statement.rests_on):
         theorem = report.theorems.get(id_)
         if theorem is not None and theorem.ruling.word == "fails":
             return Outcome(outcome.statement, outcome.claim, why=f"It fails on this log: {theorem.ruling.why}")
-    nobody = np.flatnonzero(report.participants + _unseen(report.log, report.log.participations() > 0) == 0)
     if statement.somebody and nobody.size:
         why = f"nobody took part in {nobody.size} of {report.log.n_rounds} rounds, first in round {nobody[0]}."
         return Outcome(outcome.statement, outcome.claim, why=f"It fails on this log: {why}")
