@@ -224,6 +224,8 @@ def _content(path: str | Path, scale: str | None = None, **changes: Any) -> dict
         raise InputError("experiment", str(path), f"a text file that can be read ({error})") from None
     except (ValueError, RecursionError) as error:  # ValueError: also a number of too many digits
         raise InputError("experiment", str(path), f"a TOML file ({error})") from None
+    if content.get("kind") == "train" and not isinstance(content.get("start", {}), Mapping):  # a scale may undo a table
+        raise InputError("start", content["start"], "left out: a model has its own first parameters")
     scales = content.pop("scale", {})
     _check_scales(scales)
     if scale is not None and (scale != "paper" or "paper" in scales):

@@ -25,7 +25,7 @@ from sims.algorithms.protocol import Algorithm, Cohort, Local, State
 from sims.arrays import Array, array_namespace, is_exact, overwriting, require_exact, tables_from
 from sims.availability import Reactive, availability
 from sims.costs import Costs
-from sims.divergence import Diverged, not_finite
+from sims.divergence import Diverged, Stopped, not_finite
 from sims.problems.base import Problem
 from sims.problems.local import local_update
 from sims.recorder import Moment, Record, on_host
@@ -156,16 +156,22 @@ class Simulation:
     def advance(self, until: int | None = None) -> None:
         """Go on until round `until` is the next, by default to the end.
 
-        Raises Diverged at the first number that is not finite, of the model, an update or a recorded metric.
+        Raises Diverged at the first number that is not finite, of the model, an update or a recorded metric, and
+        Stopped for what else ends a run, such as a module that fails.
         """
         until = self.rounds if until is None else count("until", until, least=0)
         if until > self.rounds:
             raise InputError("until", until, f"at most the number of rounds, {self.rounds}")
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is found and named
-            while self.round < until:
-                self._step()
-            if self.round == self.rounds and self.record.due(self.round):
-                self._take(np.zeros((self.replicates, self.n_clients), dtype=np.bool_))
+            try:
+                while self.round < until:
+                    self._step()
+                if self.round == self.rounds and self.record.due(self.round):
+                    self._take(np.zeros((self.replicates, self.n_clients), dtype=np.bool_))
+            except Diverged:
+                raise
+            except Stopped as error:  # of the problem, which does not know the round
+                raise Stopped(f"round {self.round}: {error}") from error
 
     def _warm_up(self) -> None:
         setup, everybody = self.setup, np.ones((self.replicates, self.n_clients), dtype=np.bool_)

@@ -66,11 +66,11 @@ def fetch(
 @commands.command("verify")
 def verify_data_set(name: Annotated[str, typer.Argument(help="Name of the data set.")]) -> None:
     """Hold a data set in the cache against its SHA-256; exit code 1 if it is damaged."""
-    from sims.data import manifest
+    from sims.data import how_to_fetch, manifest
     from sims.data import verify as verify_data
 
     if not verify_data(name):
-        print(f"{name} is damaged: run `fltheory data fetch {name}`")
+        print(f"{name} is damaged: run `{how_to_fetch(name)}`")
         raise typer.Exit(DIFFERS)
     found = manifest(name)
     print(f"{name} is what was fetched: {found['source']}, SHA-256 {found['sha256']}")

@@ -108,8 +108,10 @@ def inputs(
 
 
 def _images(values: Array, shape: Sequence[int] | None, transposed: bool) -> Array:
-    if values.dtype.kind not in "iuf" or (values.dtype.kind == "f" and not np.isfinite(values).all()):
+    if values.dtype.kind not in "iuf":
         raise InputError("inputs", str(values.dtype), "finite numbers")
+    if values.dtype.kind == "f" and (wrong := np.argwhere(~np.isfinite(values))).size:
+        raise InputError(f"inputs[{wrong[0, 0]}]", float(values[tuple(wrong[0])]), "of finite numbers")
     if shape is not None:
         if len(shape) != 3 or int(np.prod(shape)) * len(values) != values.size:
             allowed = f"(height, width, channels) of {values.size // len(values)} numbers"

@@ -78,10 +78,14 @@ def is_fetched(name: str) -> bool:
 def path(name: str) -> Path:
     """The cached file of the data set; InputError, saying how to get it, if it is not there."""
     if not is_fetched(name):
-        by_files = name in DATASETS and not DATASETS[name].requirement and DATASETS[name].online is None
-        how = f"fltheory data fetch {name}" + (" --file FILE ..." if by_files else "")
-        raise InputError("data set", name, f"fetched first (run: {how})")
+        raise InputError("data set", name, f"fetched first (run: {how_to_fetch(name)})")
     return _file(name)
+
+
+def how_to_fetch(name: str) -> str:
+    """The command that brings a data set into the cache, or mends it there."""
+    by_files = name not in DATASETS or (not DATASETS[name].requirement and DATASETS[name].online is None)
+    return f"fltheory data fetch {name}" + (" --file FILE ..." if by_files else "")
 
 
 def manifest(name: str) -> dict[str, Any]:
@@ -93,7 +97,7 @@ def manifest(name: str) -> dict[str, Any]:
             return dict(found)
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    raise InputError("manifest", str(file), f"one that can be read (run: fltheory data fetch {name})")
+    raise InputError("manifest", str(file), f"one that can be read (run: {how_to_fetch(name)})")
 
 
 def verify(name: str) -> bool:
@@ -120,6 +124,8 @@ def fetch(name: str, *, artefact: str | Path | None = None) -> Path:
     failed download, content that is not what is known of the data, a data set for which the user must name files
     (`add`), or a cache folder that cannot be written.
     """
+    if name not in DATASETS and is_fetched(name) and not verify(name):
+        raise InputError("data set", name, f"given as files again, as it is damaged ({how_to_fetch(name)})")
     if name not in DATASETS and is_fetched(name):
         return path(name)
     wanted = _known(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any
@@ -25,8 +26,14 @@ def local_update(problem: Problem, work: Work, cohort: Cohort, draws: Draws) -> 
 
     All clients of the cohort step at once, or as many as the problem says (`slots_at_once`), group after group. A
     problem that can `descend` takes all plain steps of all clients itself. Where the work is divided (`steps_by`,
-    `gradient_by`) each client computes its part; rows of the other part mean nothing.
+    `gradient_by`) each client computes its part; rows of the other part mean nothing. A problem may look after it
+    (`working`).
     """
+    with getattr(problem, "working", nullcontext)(cohort):
+        return _work(problem, work, cohort, draws)
+
+
+def _work(problem: Problem, work: Work, cohort: Cohort, draws: Draws) -> Local:
     gradient = None
     if work.gradient_at is not None:
         gradient = _by(work.gradient_by, _gradient, problem, work, cohort.clients, draws)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import torch
@@ -12,18 +11,15 @@ from torch.nn.parameter import is_lazy
 
 from fltheory.errors import InputError
 from sims.refusals import reason_of
-from sims.training.buffers import averaged, changed, copied, require_policy
-from sims.training.engines import Batch, Engine, backward, loss_of
+from sims.training.buffers import averaged, changed, require_policy
 from sims.training.layout import Layout
+from sims.training.rehearsal import INPUTS_STAY, SETTLED, close, rehearsing, require_plain_outputs
+from sims.training.watch import PURE, drawing_nothing, generators, unwritten
 
 PROBE = 3  # samples on which a module is tried
 LOOKED_AT = 2**22  # numbers of the inputs that are looked at together
-SEEDS = (1, 2)
-CLOSE = 1e-3  # relative difference of outputs that rounding in single precision may make
-APART = {"full": 1e-2, "half": 0.1}  # of gradients by a parameter: more than rounding makes (found: 5e-6 and 0.06),
-SLIGHT = {"full": 1e-5, "half": 1e-3}  # beside this of the gradient by all of them (found: 1e-6 and 0.01)
-DRAWN = "one that draws no random numbers (dropout of sims.training.models.layers)"
-PURE = "one that leaves its parameters as they are (no embedding with max_norm)"
+ALONE = "one that treats each sample by itself (group or layer normalisation)"
+AGAIN = "one that gives the same again (it counts its calls, or draws numbers that torch does not seed)"
 
 
 def require_trainable(
@@ -40,47 +36,55 @@ def require_trainable(
     draws no random numbers (dropout has its masks from outside, `sims.training.models.layers`); what it makes of a
     sample does not depend on the others of the batch, but for local steps with averaged buffers; and it gives finite
     logits (B, classes) for as many classes as there are. All inputs are finite. Test data, if there are any, are inputs
-    that it takes, with classes that it has logits of.
+    that it takes, with classes that it has logits of. Its steps are tried elsewhere (`sims.training.rehearsal`).
     """
-    name = type(module).__name__
     require_shapes(module)
     require_policy(buffers, module)
     if buffers != "refuse":
         module.eval()
     _require_parameters(module)
     _require_layers(module)
-    some, before = inputs[:PROBE], {own: part.detach().clone() for own, part in module.named_parameters()}
-    if not len(some):
+    if not len(inputs):
         raise InputError("inputs", tuple(inputs.shape), "some samples")
     _require_finite("inputs", inputs)
-    fresh = _fresh(module)
-    outputs = [_outputs(module, some, seed) for seed in SEEDS]
-    shape, largest = tuple(outputs[0].shape), int(targets.max())
-    if len(shape) != 2 or shape[0] != len(some) or shape[1] <= largest:
-        raise InputError(
-            "module", f"{name} with outputs {shape}", f"one with logits (B, classes) for {largest + 1} classes"
-        )
-    if not bool(torch.isfinite(outputs[0]).all()):
-        wrong = outputs[0][~torch.isfinite(outputs[0])][0].item()
+    with rehearsing(module, inputs.device) as back:
+        classes = _require_outputs(module, inputs[:PROBE], int(targets.max()) + 1)
+        if buffers != "refuse":
+            _require_buffers(module, inputs[:PROBE], buffers)
+        require_plain_outputs(module, Layout(module), inputs[:PROBE], back)
+        if test is not None and len(test[0]):
+            _require_test(module, *test, classes)
+
+
+def _require_outputs(module: nn.Module, some: Tensor, classes: int) -> int:
+    """How many classes it gives logits of; InputError for less, and unless they are finite and each of its sample."""
+    name, own = type(module).__name__, dict(module.named_parameters())
+    outputs = _outputs(module, some)
+    now = dict(module.named_parameters())
+    if now.keys() != own.keys() or any(now[part] is not own[part] for part in own):
+        raise InputError("module", name, SETTLED)
+    _require_logits(module, outputs, len(some), classes)
+    if not bool(torch.isfinite(outputs).all()):
+        wrong = outputs[~torch.isfinite(outputs)][0].item()
         raise InputError("module", f"{name} with {wrong} among its outputs", "one with finite logits at its start")
-    if written := [own for own, part in module.named_parameters() if not _same(part, before[own])]:
-        _write(module, before)
-        raise InputError("module", f"{name}, which writes to {written}", PURE)
-    if not torch.equal(*outputs):
-        allowed = "one that gives the same again (it counts its calls, or draws numbers that torch does not seed)"
-        raise InputError("module", name, allowed)
-    by_itself = "one that treats each sample by itself (group or layer normalisation)"
+    if not torch.equal(_outputs(module, some), outputs):
+        raise InputError("module", name, AGAIN)
     try:
-        alone = torch.cat([_outputs(module, one[None], SEEDS[0]) for one in some])
+        alone = [_outputs(module, one[None]) for one in some]
     except InputError:  # batch normalisation has no variance of one sample
-        raise InputError("module", name, by_itself) from None
-    if not _close(alone, outputs[0]):
-        raise InputError("module", name, by_itself)
-    _require_no_memory(module, fresh, some)
-    if buffers != "refuse":
-        _require_buffers(module, some, buffers)
-    if test is not None and len(test[0]):
-        _require_test(module, *test, shape[1])
+        raise InputError("module", name, ALONE) from None
+    for one in alone:
+        _require_logits(module, one, 1, classes)
+    if alone[0].shape[1] != outputs.shape[1] or not close(torch.cat(alone), outputs):
+        raise InputError("module", name, ALONE)
+    return outputs.shape[1]
+
+
+def _require_logits(module: nn.Module, outputs: Tensor, size: int, classes: int) -> None:
+    shape = tuple(outputs.shape)
+    if len(shape) != 2 or shape[0] != size or shape[1] < classes:
+        found = f"{type(module).__name__} with outputs {shape}" + (" for one sample" if size == 1 else "")
+        raise InputError("module", found, f"one with logits (B, classes) for {classes} classes")
 
 
 def require_tensors(module: Any, inputs: Any, targets: Any, test: Any = None) -> None:
@@ -112,92 +116,6 @@ def require_shapes(module: nn.Module) -> None:
     """Raise InputError for parameters and buffers that have no shape before a first batch."""
     if lazy := [name for name, part in (*module.named_parameters(), *module.named_buffers()) if is_lazy(part)]:
         raise InputError("module", lazy, "one whose parameters have shapes (a lazy module has after a first call)")
-
-
-def require_own_gradients(module: nn.Module, engine: Engine, layout: Layout, model: Tensor, batch: Batch) -> None:
-    """Raise InputError unless an engine's gradients are those of the module with this model (d,) written into it.
-
-    A module may hold its start where an engine puts no other model: in a view of a parameter, or, with `vmap`, in a
-    list. The batch is that of one client. A module that fails there alone, or has gradients that are not finite, is
-    taken.
-    """
-    inputs, targets, masks = batch
-    own = dict(module.named_parameters())
-    before = {name: parameter.detach().clone() for name, parameter in own.items()}
-    elsewhere, one = layout.named(model), (inputs[0], targets[0], tuple(mask[0] for mask in masks))
-    failed = False
-    _write(module, elsewhere)
-    try:
-        slopes = backward(loss_of(module, None, *one), list(own.values()))
-        written = [name for name, parameter in own.items() if not _same(parameter, elsewhere[name])]
-    except Exception:  # whatever a module makes of numbers that no step leads to, such as a scale below 0
-        failed = True
-    finally:
-        _write(module, before)
-    if failed:
-        loss_of(module, None, *one)  # fails again if it kept a tensor of the engine
-        return
-    if written:
-        raise InputError("module", f"{type(module).__name__}, which writes to {written}", PURE)
-    found = engine.gradients(model[None], *batch)[0]
-    expected = [torch.zeros_like(p) if s is None else s for p, s in zip(own.values(), slopes, strict=True)]
-    kind = "half" if torch.finfo(model.dtype).bits < 32 else "full"
-    slight = SLIGHT[kind] * float(torch.stack([slope.norm() for slope in expected]).norm())
-    pairs = zip(own, expected, layout.named(found).values(), strict=False)  # what more is found is of buffers
-    wrong = [name for name, e, f in pairs if float((f - e).norm()) > APART[kind] * float(e.norm()) + slight]
-    if wrong:
-        plain = "plain parameters, used where they are registered, with no views or lists of them"
-        plain += "" if engine.name == "sequential" else ' and products in their own precision; or engine = "sequential"'
-        allowed = f"one whose gradients the engine {engine.name!r} finds, by {wrong}, too ({plain})"
-        raise InputError("module", type(module).__name__, allowed)
-
-
-def _fresh(module: nn.Module) -> nn.Module | None:
-    """A copy that was never called; None if there is none, as of a module with a lock."""
-    try:
-        return copy.deepcopy(module)
-    except Exception:
-        return None
-
-
-def _require_no_memory(module: nn.Module, fresh: nn.Module | None, some: Tensor) -> None:
-    """Raise InputError unless a module that was called before does with other parameters what a fresh copy does.
-
-    A product of its parameters that it keeps would be that of its start for every client. It is called twice there: of
-    a mean over calls the first, at the start, tells nothing. A module that fails there is taken.
-    """
-    if fresh is None:
-        return
-    layout = Layout(module)
-    other = 1.25 * torch.cat([part.detach().reshape(-1) for part in module.parameters()]) + 0.1
-    try:
-        with layout.held(module, other):
-            _outputs(module, some, SEEDS[0])
-            again = _outputs(module, some, SEEDS[0])
-            with layout.held(fresh, other):  # within, as a function of the module's that was not copied uses its own
-                expected = _outputs(fresh, some, SEEDS[0])
-    except InputError:
-        return
-    if bool(torch.isfinite(expected).all()) and not _close(again, expected):
-        allowed = "one that keeps nothing of earlier calls (such as a product or a mean of its parameters)"
-        raise InputError("module", type(module).__name__, allowed)
-
-
-def _close(found: Tensor, expected: Tensor) -> bool:
-    """Whether outputs differ by no more than rounding."""
-    close = max(CLOSE, 4 * torch.finfo(expected.dtype).eps if expected.is_floating_point() else 0)
-    return torch.allclose(found, expected, rtol=close, atol=close * float(expected.abs().max()))
-
-
-def _write(module: nn.Module, numbers: dict[str, Tensor]) -> None:
-    """These numbers into the parameters, in their own memory."""
-    with torch.no_grad():
-        for name, parameter in module.named_parameters():
-            parameter.copy_(numbers[name])
-
-
-def _same(one: Tensor, other: Tensor) -> bool:
-    return torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)
 
 
 def _require_parameters(module: nn.Module) -> None:
@@ -241,46 +159,50 @@ def _require_finite(what: str, inputs: Tensor) -> None:
             raise InputError(f"{what}[{first + bad}]", some[bad][wrong[bad]][0].item(), "of finite numbers")
 
 
+def largest_of(inputs: Tensor, count: int) -> list[int]:
+    """The samples with the largest numbers, so many at most, largest first."""
+    sizes = torch.cat([_largest(some) for some in torch.split(inputs, 2**10)])
+    return torch.topk(sizes, min(count, len(sizes))).indices.tolist()
+
+
+def _largest(some: Tensor) -> Tensor:
+    """The largest absolute number of each sample, (n,)."""
+    numbers = some if some.is_complex() else some.double() if not some.is_floating_point() else some
+    return numbers.abs().reshape(len(some), -1).amax(dim=1)
+
+
 def _require_test(module: nn.Module, inputs: Tensor, targets: Tensor, classes: int) -> None:
     """The module takes the test inputs, and has logits of their classes."""
     _require_finite("test inputs", inputs)
-    _outputs(module, inputs[:PROBE], SEEDS[0], "test inputs")
+    _outputs(module, inputs[:PROBE], "test inputs")
     if (largest := int(targets.max())) >= classes:
         raise InputError("test", largest, f"classes below {classes}, of which the module has logits")
 
 
 def _require_buffers(module: nn.Module, some: Tensor, buffers: str) -> None:
-    """Evaluation changes no buffer; local steps change those that are averaged, and draw nothing."""
+    """Evaluation changes no buffer; local steps change those that are averaged."""
     if moved := changed(module, some, training=False):
         raise InputError("module", sorted(moved), "one whose buffers stay as they are in its evaluation mode")
-    if buffers != "average":
-        return
-    if lost := changed(module, some, training=True) - averaged(module, buffers).keys():
+    if buffers == "average" and (lost := changed(module, some, training=True) - averaged(module, buffers).keys()):
         raise InputError("module", sorted(lost), "one whose buffers are floats where they change, to be averaged")
-    _outputs(copied(module).train(), some, SEEDS[0], drawn="one that draws no random numbers in its training mode")
 
 
-def _outputs(module: nn.Module, inputs: Tensor, seed: int, what: str = "inputs", drawn: str = DRAWN) -> Tensor:
-    """What the module makes of the inputs, with torch's global generators at this seed and then as they were.
-
-    It is given a copy: what is written into the data here would stay in those of the caller.
-    """
-    given = inputs.clone()
-    devices = [inputs.device.index or 0] if inputs.device.type == "cuda" else []
-    with torch.no_grad(), torch.random.fork_rng(devices):
-        torch.manual_seed(seed)
-        before = torch.get_rng_state()
-        try:
+def _outputs(module: nn.Module, inputs: Tensor, what: str = "inputs") -> Tensor:
+    """What the module makes of a copy of the inputs."""
+    given, name = inputs.clone(), type(module).__name__
+    own = list(module.parameters())
+    watched = drawing_nothing(generators(module, inputs.device), module), unwritten(module, own, numbers=True)
+    try:
+        with torch.no_grad(), watched[0], watched[1]:
             found = module(given)
-        except Exception as error:  # whatever a module of other shapes raises
-            kind = str(inputs.dtype).removeprefix("torch.")
-            allowed = f"one for {what} {tuple(inputs.shape)} of {kind} ({reason_of(error)})"
-            raise InputError("module", type(module).__name__, allowed) from None
-        if not torch.equal(before, torch.get_rng_state()):  # of small probability nothing need be seen in the outputs
-            raise InputError("module", type(module).__name__, drawn)
+    except InputError:
+        raise
+    except Exception as error:  # whatever a module of other shapes raises
+        kind = str(inputs.dtype).removeprefix("torch.")
+        allowed = f"one for {what} {tuple(inputs.shape)} of {kind} ({reason_of(error)})"
+        raise InputError("module", name, allowed) from None
     if given._version or not torch.equal(given, inputs):  # a version counts what torch writes, also the same number
-        allowed = "one that leaves its inputs as they are (no inplace=True before the first layer with parameters)"
-        raise InputError("module", f"{type(module).__name__}, which writes to its input", allowed)
+        raise InputError("module", f"{name}, which writes to its input", INPUTS_STAY)
     if not isinstance(found, Tensor):
-        raise InputError("module", type(module).__name__, f"one that gives logits, not a {type(found).__name__}")
+        raise InputError("module", name, f"one that gives logits, not a {type(found).__name__}")
     return found

@@ -54,6 +54,11 @@ def _normalising(module: nn.Module) -> dict[str, _NormBase]:
     return {name: part for name, part in parts if isinstance(part, _NormBase) and part.track_running_stats}
 
 
+def counts_of_batches(module: nn.Module) -> set[str]:
+    """The names of the buffers in which normalisation counts."""
+    return {f"{name}.num_batches_tracked".lstrip(".") for name in _normalising(module)}
+
+
 def copied(module: nn.Module) -> nn.Module:
     """A copy on which a pass is tried. Raises InputError for a module that has none."""
     try:
@@ -76,7 +81,7 @@ def changed(module: nn.Module, inputs: Tensor, *, training: bool) -> set[str]:
     after = dict(probe.named_buffers())
     if replaced := [name for name, buffer in held.items() if after.get(name) is not buffer]:
         raise InputError("module", replaced, "one that writes into its buffers and does not replace them")
-    counts = {f"{name}.num_batches_tracked".lstrip(".") for name in _normalising(module)}
+    counts = counts_of_batches(module)
     return {n for n, old in before.items() if n not in counts and not torch.equal(old, after[n])}
 
 

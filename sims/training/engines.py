@@ -24,6 +24,7 @@ from fltheory.errors import InputError, one_of
 from sims.training.buffers import averaged
 from sims.training.layout import Layout
 from sims.training.models.layers import layers_of, linear_layers
+from sims.training.watch import unwritten
 
 Batch = tuple[Tensor, Tensor, tuple[Tensor, ...]]  # inputs (S, B, ...), classes (S, B), dropout masks (S, B, ...)
 
@@ -69,7 +70,7 @@ class Sequential:
     def gradients(self, models: Tensor, inputs: Tensor, targets: Tensor, masks: tuple[Tensor, ...] = ()) -> Tensor:
         result = torch.zeros_like(models)
         for s in range(models.shape[0]):
-            with self.layout.held(self.module, models[s]) as trained:
+            with self.layout.held(self.module, models[s]) as trained, unwritten(self.module, trained):
                 slopes = self._slopes(trained, (inputs, targets, masks), s)
             torch.cat([slope.reshape(-1) for slope in slopes], out=result[s, : self.layout.trained])
         return result
@@ -82,9 +83,10 @@ class Sequential:
         weight_decay: float,
         scales: Tensor | None = None,
     ) -> None:
+        writes = len(batches) * (2 if weight_decay else 1)  # of `_step`
         for s in range(models.shape[0]):
             scale = None if scales is None else scales[s]
-            with self.layout.held(self.module, models[s]) as trained:
+            with self.layout.held(self.module, models[s]) as trained, unwritten(self.module, trained, but=writes):
                 for batch in batches:
                     slopes = self._slopes(trained, batch, s)
                     with torch.no_grad():
@@ -124,7 +126,8 @@ class Vmapped:
         all_clients = torch.func.vmap(torch.func.grad(loss, has_aux=True))
 
         def found(*of_clients: Any) -> tuple[Tensor, Tensor]:
-            slopes, renewed = all_clients(*of_clients)
+            with unwritten(module, of_clients[:1]):
+                slopes, renewed = all_clients(*of_clients)
             if slopes.requires_grad:  # by a tensor that stands in for no client's
                 allowed = 'one whose tensors with gradients are its parameters, not in lists; or engine = "sequential"'
                 raise InputError("module", type(module).__name__, allowed)
@@ -304,12 +307,21 @@ ENGINES: dict[str, Callable[[nn.Module, bool, str], Engine]] = {
 def make(name: str, module: nn.Module, device: torch.device, bf16: bool = False, buffers: str = "refuse") -> Engine:
     """The engine of this name; "auto" is layered where the module allows it, else vmap on accelerators.
 
+    A module in half precision is trained by `sequential`: there rounding alone takes another one far from the loop.
     Raises InputError for an unknown name, and for an engine that cannot run the module, or not in bf16, or not with
     averaged buffers.
     """
-    if name == "auto":
+    halves = {part.dtype for part in module.parameters() if part.is_floating_point() and part.itemsize < 4}
+    if name == "auto" and halves:
+        name = "sequential"
+    elif name == "auto":
         layered = layers_of(module) is not None and not bf16 and not averaged(module, buffers)
         name = "layered" if layered else "sequential" if device.type == "cpu" else "vmap"
     if name not in ENGINES:
         raise InputError("engine", name, one_of(name, ["auto", *ENGINES]))
+    if halves and name != "sequential":
+        kind = str(halves.pop()).removeprefix("torch.")
+        raise InputError(
+            "engine", name, f'"sequential" for a module in {kind}: rounding takes others far from the loop'
+        )
     return ENGINES[name](module, bf16, buffers)

@@ -391,34 +391,37 @@ ESTIMATES: Mapping[str, Estimate] = {
         follows=True,
     ),
     "mean_weight_error": Estimate(
-        "W: (1/N) sum_n (p_n w_n - 1)^2, mean over the rounds so far",
+        "W: (1/N) sum_n (p_n w_n - 1)^2, mean over the rounds before this one",
         "sample",
         _mean_weight_error,
         follows=True,
         needs_rates=True,
     ),
     "largest_weight_error": Estimate(
-        "(1/N) sum_n (p_n w_n - 1)^2, largest of the rounds so far",
+        "(1/N) sum_n (p_n w_n - 1)^2, largest of the rounds before this one",
         "exact",
         _so_far("largest_error"),
         follows=True,
         needs_rates=True,
     ),
     "largest_weight_square": Estimate(
-        "Q: (1/N) sum_n p_n w_n^2, largest of the rounds so far",
+        "Q: (1/N) sum_n p_n w_n^2, largest of the rounds before this one",
         "exact",
         _so_far("largest_square"),
         follows=True,
         needs_rates=True,
     ),
     "largest_participation_norm": Estimate(
-        "rho: (sum_n q_n^2)^(1/2), largest of the rounds so far", "exact", _so_far("largest_norm"), follows=True
+        "rho: (sum_n q_n^2)^(1/2), largest of the rounds before this one",
+        "exact",
+        _so_far("largest_norm"),
+        follows=True,
     ),
     "largest_total_error": Estimate(
-        "|sum_n q_n - 1|, largest of the rounds so far", "exact", _so_far("largest_total_error"), follows=True
+        "|sum_n q_n - 1|, largest of the rounds before this one", "exact", _so_far("largest_total_error"), follows=True
     ),
     "longest_absence": Estimate(
-        "rounds without a client, the round itself counted where it is absent, largest of the rounds so far",
+        "rounds without a client, the round itself counted where it is absent, largest of the rounds before this one",
         "exact",
         _so_far("absence"),
         follows=True,

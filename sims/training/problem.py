@@ -170,7 +170,7 @@ def loaded(name: str, **options: Any) -> LabelledData:
 
     found = data.load(name, **options)
     if name != "digits" and not data.verify(name):
-        raise InputError("data set", name, f"undamaged (run: fltheory data fetch {name})")
+        raise InputError("data set", name, f"undamaged (run: {data.how_to_fetch(name)})")
     return found
 
 

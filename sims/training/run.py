@@ -1,7 +1,7 @@
 """A training experiment, run: every algorithm with every seed, with checkpoints, into the store.
 
 A run that was stopped at any moment, by Ctrl-C or kill -9, goes on from its last checkpoint and ends with the bits
-of an unbroken one. A number that is not finite ends the run of that algorithm and seed alone.
+of an unbroken one. A number that is not finite, or a module that fails, ends the run of that algorithm and seed alone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fltheory.streams import stream
 from sims import checkpoints, preflight
 from sims import store as stored
 from sims.catalogue import label_of, setup_of
-from sims.divergence import Diverged
+from sims.divergence import Stopped
 from sims.experiment import Experiment, Origin, from_canonical
 from sims.montecarlo.simulate import PURPOSE, backend_of, frame_of, is_sound
 from sims.recorder import on_host
@@ -96,7 +96,7 @@ class One:
                     checkpoints.save(simulation, checkpoint)
                 if progress:
                     progress(self.name, simulation.round, _latest(simulation))
-        except Diverged as error:
+        except Stopped as error:
             stopped = str(error)
         record = simulation.record
         spent = time.perf_counter() - began, *record.seconds.values()

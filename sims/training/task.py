@@ -8,6 +8,7 @@ samples. A model is all parameters in one flat vector. Data live on the device o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -23,12 +24,14 @@ from sims.algorithms.protocol import Cohort, Work
 from sims.problems.base import Constants, Draws
 from sims.refusals import is_out_of_memory, reason_of
 from sims.training import augment, engines, precision, tables
-from sims.training.accepted import require_own_gradients, require_tensors, require_trainable
+from sims.training.accepted import largest_of, require_tensors, require_trainable
 from sims.training.buffers import averaged, stepping
 from sims.training.layout import Layout
 from sims.training.models.layers import masks_from
 from sims.training.partition import Partition
+from sims.training.rehearsal import INPUTS_STAY, rehearsing, require_plain_steps
 from sims.training.samples import Sampler
+from sims.training.watch import generators, stopping, unwritten
 
 AT_ONCE = 512  # samples of one pass in an exact gradient
 GATHERED = 2**30  # bytes of inputs that are gathered for several steps ahead
@@ -154,6 +157,8 @@ class Task:
         self._full = self.engine if short is None else engines.make(engine, module, self.device, buffers=buffers)
         at_once = self.engine.at_once(self.itemsize)
         self.slots_at_once = at_once if self.device.type == "cpu" or engine == "sequential" else None
+        self._sound: set[int] = set()  # data of its own that an evaluation has left as they are
+        self._readers = generators(self.module, self.device)
         self._require_steps()
 
     @property
@@ -203,28 +208,33 @@ class Task:
         return torch.from_numpy(np.concatenate(parts, axis=-1)).to(self.device)
 
     def _require_steps(self) -> None:
-        """Raise InputError unless the engine can take a right step of the module, on a batch as it will be."""
-        clients = np.zeros((1, 1), dtype=np.int64)
-        draws = self._draw(np.random.default_rng(0), clients, 1, self.sampler.batch)
+        """Raise InputError unless the engine takes right steps of the module, on batches as they will be."""
+        size, clients = self.sampler.batch, np.array([[0, min(1, self.n_clients - 1)]])
+        draws = self._draw(np.random.default_rng(0), clients, 2, size)
+        draws[1, 0, :, :size] = self._telling(size)
+        batches = self._batches(draws.flatten(1, -2))
+        both = self.start.repeat(2, 1)
         try:
-            self.descend(self.start[None, None], torch.from_numpy(clients), draws, 0.0)
-            batch = self._batch(draws[0, 0])
-            with precision.products(self.device):
-                require_own_gradients(self.module, self._full, self.layout, self._elsewhere(), batch)
+            for policy in dict.fromkeys((self.buffers, "keep")):  # in the modes of local steps and of evaluation
+                if policy == "refuse":
+                    continue
+                with stepping(self.module, policy), rehearsing(self.module, self.device) as back:
+                    with precision.products(self.device, self.short):
+                        self.engine.descend(both.clone(), [(i.clone(), t, m) for i, t, m in batches], 0.0, 0.0)
+                    with precision.products(self.device):
+                        require_plain_steps(self.module, self._full, self.layout, both, batches, self._readers, back)
         except InputError:
             raise
         except Exception as error:  # whatever a module, or torch, raises
             within = "memory holds" if is_out_of_memory(error) else f"the engine {self.engine.name!r} can train"
-            allowed = f"one that {within} with batches of {self.sampler.batch} ({reason_of(error)})"
+            allowed = f"one that {within} with batches of {size} ({reason_of(error)})"
             raise InputError("module", type(self.module).__name__, allowed) from None
 
-    def _elsewhere(self) -> Tensor:
-        """A model (d,) as large as the start, which a module may hold beside its parameters, and unlike it."""
-        generator, model = torch.Generator().manual_seed(0), self.start.clone()
-        trained = model[: self.layout.trained]
-        noise = torch.randn(len(trained), generator=generator).to(trained)
-        trained.mul_(noise.sign()).add_(0.01 * noise)  # what is 0 has no sign
-        return model
+    def _telling(self, size: int) -> Tensor:
+        """So many samples: those with the largest numbers, and some of each class."""
+        firsts = np.unique(self.targets.cpu().numpy(), return_index=True)[1]
+        largest = largest_of(self.inputs, (size + 1) // 2)
+        return torch.from_numpy(np.resize([*largest, *firsts], size)).to(self.device)
 
     def stochastic_gradient(self, y: Tensor, clients: Tensor, draw: Tensor | None) -> Tensor:
         """Gradients (..., S, d) on the batches of a draw (..., S, width); without a draw the exact ones."""
@@ -234,9 +244,15 @@ class Task:
             allowed = "another policy for what takes gradients and not only plain local steps: buffers have none"
             raise InputError("buffers", self.buffers, allowed)
         models = y.reshape(-1, self.dimension)
-        with precision.products(self.device, self.short):
+        with stopping(self.module, "the local steps", clients), precision.products(self.device, self.short):
             gradients = self.engine.gradients(models, *self._batch(draw.reshape(len(models), -1)))
         return self._whole(gradients, models, clients).reshape(y.shape)
+
+    def working(self, cohort: Cohort) -> AbstractContextManager[None]:
+        """Around the local work of a cohort. Raises Stopped if random numbers are drawn in it but those of the task."""
+        if self.engine.name == "layered":  # which does not call the module
+            return nullcontext()
+        return stopping(self.module, "the local steps", cohort.clients, self._readers)
 
     def descend(self, start: Tensor, clients: Tensor, draws: Tensor, step_size: Any) -> Tensor:
         """How far plain steps lead from `start` (..., S, d), one step for each of the draws: (..., S, d).
@@ -252,11 +268,13 @@ class Task:
         groups, scales = -(-len(begin) // (self.slots_at_once or len(begin))), self._scales(clients)
         pieces = [array.chunk(groups, dim=-2) for array in (result, begin, draws)]
         of_groups = [None] * len(pieces[0]) if scales is None else scales.chunk(groups)
-        for models, own, drawn, scale in zip(*pieces, of_groups, strict=True):
+        who = clients.reshape(-1).chunk(groups)
+        for models, own, drawn, scale, these in zip(*pieces, of_groups, who, strict=True):
             models.copy_(own)
             needed = len(models) * self.sampler.batch * self.inputs[0].nbytes
             for some in torch.split(drawn, max(1, GATHERED // max(1, needed))):
-                with precision.products(self.device, self.short), stepping(self.module, self.buffers):
+                mode = precision.products(self.device, self.short), stepping(self.module, self.buffers)
+                with stopping(self.module, "the local steps", these), mode[0], mode[1]:
                     self.engine.descend(models, self._batches(some), float(step_size), self.weight_decay, scale)
             models.sub_(own)  # while they are in the cache
         return result.reshape(start.shape)
@@ -267,7 +285,8 @@ class Task:
         for s, client in enumerate(clients.reshape(-1).tolist()):
             own = torch.from_numpy(self.sampler.of(client)).to(self.device)
             for part in torch.split(own, AT_ONCE):
-                with precision.products(self.device):
+                whose = stopping(self.module, "the exact gradient", client)
+                with whose, precision.products(self.device):
                     one = self._full.gradients(models[s : s + 1], self.inputs[part][None], self.targets[part][None])
                 result[s] += one[0] * (len(part) / len(own))
         return self._whole(result, models, clients).reshape(y.shape)
@@ -338,11 +357,22 @@ class Task:
         """Cross-entropy and whether the class is right, for every sample of the data, by default the clients': (n,)."""
         inputs, targets = data or (self.inputs, self.targets)
         losses, right = [], []
-        with torch.no_grad(), precision.products(self.device), self.layout.held(self.module, model):
+        sound, version = id(inputs) in self._sound, inputs._version
+        with (
+            stopping(self.module, "the evaluation", readers=self._readers),
+            torch.no_grad(),
+            precision.products(self.device),
+            self.layout.held(self.module, model) as own,
+            unwritten(self.module, own, numbers=True),
+        ):
             for some, classes in zip(torch.split(inputs, 2 * AT_ONCE), torch.split(targets, 2 * AT_ONCE), strict=True):
-                logits = self.module(some)
+                given = some if sound else some.clone()  # the first time, so that the data stay whatever is written
+                logits = self.module(given)
+                if inputs._version != version or not (sound or torch.equal(given, some)):
+                    raise InputError("module", f"{type(self.module).__name__}, which writes to its input", INPUTS_STAY)
                 losses.append(torch.nn.functional.cross_entropy(logits, classes, reduction="none"))
                 right.append(logits.argmax(dim=-1) == classes)
+        self._sound |= {id(own) for own in (self.inputs, *(self.test or ())[:1]) if own is inputs}
         return torch.cat(losses), torch.cat(right)
 
     def _batches(self, draws: Tensor) -> list[engines.Batch]:

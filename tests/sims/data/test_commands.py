@@ -54,7 +54,10 @@ def test_files_of_the_users(run, tmp_path, folder):
     damaged = folder / "letters.npz"
     damaged.write_bytes(damaged.read_bytes() + b"!")
     code, out, err = run("verify", "letters")
-    assert (code, out, err) == (1, "letters is damaged: run `fltheory data fetch letters`\n", "")
+    assert (code, out, err) == (1, "letters is damaged: run `fltheory data fetch letters --file FILE ...`\n", "")
+    code, out, err = run("fetch", "letters")  # what it was made of is not known here
+    assert (code, out) == (2, "")
+    assert "given as files again, as it is damaged (fltheory data fetch letters --file FILE ...)" in err
 
 
 @pytest.mark.parametrize(

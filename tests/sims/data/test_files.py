@@ -245,7 +245,7 @@ def test_files_that_do_not_fit(tmp_path):
         ([saved("b.npz", x=IMAGES, q=LABELS), test], {}, "array in b.npz must be x, y or groups"),
         ([saved("c.npz", x=IMAGES, y=LABELS, groups=LABELS), test], {}, "in the training and in the test part"),
         ([saved("d.npz", x=IMAGES * 2.0, y=LABELS), test], {}, "whole numbers from 0 to 255, or numbers from 0 to 1"),
-        ([saved("e.npz", x=IMAGES * np.nan, y=LABELS), test], {}, "inputs must be finite numbers"),
+        ([saved("e.npz", x=IMAGES * np.nan, y=LABELS), test], {}, r"inputs\[0\] must be of finite numbers; got nan"),
         ([saved("f.npz", x=IMAGES, y=LABELS / 2), test], {}, "labels must be whole numbers or names"),
         ([saved("o.npz", x=IMAGES, y=[*"abcab", ""])], {"hold_out": 2}, "labels must be .* got \"the name ''"),
         ([saved("p.npz", x=IMAGES, y=LABELS, groups=[*"abcab", "nan"])], {"hold_out": 6}, "groups must be whole"),

@@ -209,7 +209,7 @@ def mixed():
         (lambda: Counting(True, torch.float64), {}, "buffers stay as they are in its evaluation mode"),
         (lambda: Counting(False, torch.int64), {}, "floats where they change"),
         (lambda: Replaces(False, torch.float64), {}, "writes into its buffers and does not replace them"),
-        (Drops, {}, "draws no random numbers in its training mode"),
+        (Drops, {}, "draws no random numbers"),
         (lambda: CountsBatches(1), {}, r"one whose buffers are floats where they change, .*'num_batches_tracked'"),
         (without_momentum, {}, "running statistics have a momentum"),
         (mixed, {}, "parameters and buffers have one dtype"),

@@ -58,6 +58,9 @@ algorithm = [{ name = "fedavg", local_lr = 0.1 }, { name = "fedavg", label = "b"
         assert json.loads(read(second, name, **changes).canonical)["start"] == expected
     train(read(tmp_path / "first.toml", "smoke"), store=tmp_path)
     assert train(read(second, "smoke"), store=tmp_path).reason == ""
+    second.write_text(f"{one}start = 0.0\n{scale}")  # as a number that would be looked at
+    with pytest.raises(InputError, match=r"^start must be left out: a model has its own first parameters; got 0"):
+        read(second)
 
 
 def test_keys_of_runs_that_keep_no_model_do_not_change():

@@ -1,0 +1,235 @@
+"""A few steps before anything runs: an engine's must be those of a plain loop, whichever client comes first.
+
+The loop is the one that a user would write, and has nothing in common with the engines: parameters in their own memory,
+`backward`, and steps in place. So what an engine does not see shows as a difference: a `backward` within a pass,
+parameters that a pass replaces or gives other memory, views of parameters, hooks.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from fltheory.errors import InputError
+from sims.training.buffers import counts_of_batches
+from sims.training.engines import Batch, Engine
+from sims.training.layout import Layout
+from sims.training.watch import Reader, drawing_nothing, own_randomness, unwritten
+
+REACH = 0.02  # of a step, in lengths of the model if that is above 1
+APART = {"sequential": 1e-5}  # most relative difference from the loop, by a parameter (found: none on a CPU) ...
+OTHERS = 1e-3  # ... and of the other engines (found: 1e-5; more where rounding takes another side of a ReLU)
+SLIGHT = 1e-5  # beside this of the difference by all parameters, as rounding of what is nearly 0 is
+FORGETFUL = "one that keeps nothing of earlier calls (such as a count, a mean or a product) and has no noise of its own"
+INPUTS_STAY = "one that leaves its inputs as they are (no inplace=True before the first layer with parameters)"
+AS_THEY_STAND = "one that uses its parameters as they stand (no views of them, nothing made of them before)"
+SETTLED = "one that has all its parameters from the first call on, and replaces none"
+
+
+@contextmanager
+def rehearsing(module: nn.Module, device: torch.device) -> Iterator[Callable[[], None]]:
+    """Afterwards the module and the global random numbers are as they were; what is yielded puts the module back.
+
+    It is put back without a copy of it, which a function that it holds would not know: attributes of all parts, what
+    their lists and tables hold, and the numbers, memory, `grad` and hooks of parameters and buffers.
+    """
+    parts = [(vars(part), dict(vars(part))) for part in module.modules()]
+    held = [value for _, before in parts for value in before.values()]
+    tables: list[Any] = [(t, copy.copy(t)) for t in held if type(t) in (dict, OrderedDict, set)]
+    lists = [(one, list(one)) for one in held if type(one) is list]
+    own = (*module.parameters(), *module.buffers())
+    tensors = [(t, t.data, t.detach().clone(), t.grad, t.requires_grad) for t in own]
+
+    def back() -> None:
+        for table, before in (*parts, *tables):
+            table.clear()
+            table.update(before)
+        for one, elements in lists:
+            one[:] = elements
+        for tensor, memory, numbers, grad, trained in tensors:
+            tensor.data, tensor.grad = memory, grad
+            tensor.requires_grad_(trained)
+            memory.copy_(numbers)
+            if tensor._backward_hooks:
+                tensor._backward_hooks = None
+
+    with own_randomness(device):
+        try:
+            yield back
+        finally:
+            back()
+
+
+def require_plain_steps(
+    module: nn.Module,
+    engine: Engine,
+    layout: Layout,
+    models: Tensor,
+    batches: Sequence[Batch],
+    readers: Sequence[Reader],
+    back: Callable[[], None],
+) -> None:
+    """Raise InputError unless steps of two clients are those of a plain loop, in either order of the clients.
+
+    models    (2, d) the start, twice
+    batches   of one step each, for two clients
+    back      puts the module back
+
+    One client begins with the start, the other with a model of the same size elsewhere, as a module may hold
+    numbers of its start where an engine puts no others; a module that fails there alone, or has no finite gradients, is
+    taken. What else a module or torch raises is passed on.
+    """
+    loop = _Loop(module, layout, readers)
+    start = models[0]
+    of_client = [[(i[c], t[c], tuple(mask[c] for mask in m)) for i, t, m in batches] for c in (0, 1)]
+    slopes = [float((loop.steps(start, [batch], 1.0) - start).norm()) for batch in of_client[0]]
+    size = REACH * max(1.0, float(start.norm())) / max(slopes) if 0 < max(slopes) < torch.inf else 0.0
+    starts = models.clone()
+    try:
+        back()
+        if bool(torch.isfinite(loop.steps(_elsewhere(start, layout), of_client[1], size)).all()):
+            starts[1] = _elsewhere(start, layout)
+    except InputError:
+        raise
+    except Exception:  # whatever a module makes of numbers that no step leads to, such as a scale below 0
+        pass
+
+    def one(client: int) -> Tensor:
+        return loop.steps(starts[client], of_client[client], size) - starts[client]
+
+    expected, other = _in_either_order(one, back)
+    for first, second in zip(expected, other, strict=True):
+        if _differing(layout, first, second, "sequential"):
+            raise InputError("module", type(module).__name__, FORGETFUL)
+    back()
+    found = starts.clone()
+    engine.descend(found, [(i.clone(), t, m) for i, t, m in batches], size, 0.0)
+    for steps, own, right in zip(found, starts, expected, strict=True):
+        if wrong := _differing(layout, steps - own, right, engine.name):
+            raise InputError("module", type(module).__name__, _as_found(engine.name, wrong))
+
+
+def require_plain_outputs(module: nn.Module, layout: Layout, inputs: Tensor, back: Callable[[], None]) -> None:
+    """Raise InputError unless outputs are those of the model that is put in, of two models in either order.
+
+    A module that fails at the second is taken.
+    """
+    loop, start = _Loop(module, layout, ()), torch.cat([part.detach().reshape(-1) for part in module.parameters()])
+    models = start, 1.25 * start + 0.1
+
+    def written(model: int) -> Tensor:
+        loop.write(models[model])
+        with torch.no_grad():
+            found: Tensor = module(inputs.clone())
+        return found
+
+    def held(model: int) -> Tensor:
+        with torch.no_grad(), layout.held(module, models[model]):
+            found: Tensor = module(inputs.clone())
+        return found
+
+    try:
+        expected, other = _in_either_order(written, back)
+        back()
+        found = [held(0), held(1)]
+    except Exception:  # whatever a module makes of numbers that no step leads to
+        return
+    for right, later, put_in in zip(expected, other, found, strict=True):
+        if bool(torch.isfinite(right).all()) and not (close(later, right) and close(put_in, right)):
+            allowed = AS_THEY_STAND if close(later, right) else FORGETFUL
+            raise InputError("module", type(module).__name__, allowed)
+
+
+def close(found: Tensor, expected: Tensor) -> bool:
+    """Whether outputs differ by no more than rounding."""
+    near = max(1e-3, 4 * torch.finfo(expected.dtype).eps if expected.is_floating_point() else 0)
+    return torch.allclose(found, expected, rtol=near, atol=near * float(expected.abs().max()))
+
+
+class _Loop:
+    """The loop that a user would write, on the module itself."""
+
+    def __init__(self, module: nn.Module, layout: Layout, readers: Sequence[Reader]) -> None:
+        self.module, self.layout, self.readers = module, layout, readers
+        self.parameters, buffers = dict(module.named_parameters()), dict(module.named_buffers())
+        self.parts = [{**self.parameters, **buffers}[name] for name in layout.names]
+        moving = {*layout.averaged, *counts_of_batches(module)}
+        self.fixed = {name: (part, part.clone()) for name, part in buffers.items() if name not in moving}
+
+    def write(self, model: Tensor) -> None:
+        with torch.no_grad():
+            for part, numbers in zip(self.parts, self.layout.named(model).values(), strict=True):
+                part.copy_(numbers)
+
+    def steps(self, start: Tensor, batches: Sequence[Batch], step_size: float) -> Tensor:
+        """Where steps of gradient descent lead from a model (d,): (d,)."""
+        module, parameters = self.module, list(self.parameters.values())
+        self.write(start)
+        for inputs, targets, masks in batches:
+            given = inputs.clone()
+            for parameter in parameters:
+                parameter.grad = None
+            with drawing_nothing(self.readers, module), unwritten(module, parameters, numbers=True):
+                logits = module(given, masks=masks) if masks else module(given)
+                cross_entropy(logits, targets).backward()  # type: ignore[no-untyped-call]
+            if given._version or not torch.equal(given, inputs):
+                raise InputError("module", f"{type(module).__name__}, which writes to its input", INPUTS_STAY)
+            with torch.no_grad():
+                for parameter in parameters:
+                    if parameter.grad is not None:
+                        parameter.sub_(parameter.grad, alpha=step_size)
+        self._require_same_parts()
+        return torch.cat([part.detach().reshape(-1) for part in self.parts])
+
+    def _require_same_parts(self) -> None:
+        name, now = type(self.module).__name__, dict(self.module.named_parameters())
+        if now.keys() != self.parameters.keys() or any(now[n] is not p for n, p in self.parameters.items()):
+            raise InputError("module", name, SETTLED)
+        if frozen := [n for n, p in now.items() if not p.requires_grad]:
+            raise InputError("module", frozen, "one with parameters, all of them trained (requires_grad)")
+        if hooked := [n for n, p in now.items() if p._backward_hooks or p._post_accumulate_grad_hooks]:
+            raise InputError("module", hooked, "one without hooks on its parameters (hooks on its layers are kept)")
+        if moved := [n for n, (part, before) in self.fixed.items() if not torch.equal(part, before)]:
+            raise InputError("module", moved, "one whose buffers stay as they are, or are averaged")
+
+
+def _in_either_order(
+    one: Callable[[int], Tensor], back: Callable[[], None]
+) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """Of the first and the second: where the first came first, and where the second did; the module begins anew."""
+    back()
+    expected = one(0), one(1)
+    back()
+    second = one(1)
+    return expected, (one(0), second)
+
+
+def _elsewhere(start: Tensor, layout: Layout) -> Tensor:
+    """A model (d,) as large as the start, and unlike it; buffers are as they were."""
+    generator, model = torch.Generator().manual_seed(0), start.clone()
+    trained = model[: layout.trained]
+    noise = torch.randn(len(trained), generator=generator).to(trained)
+    trained.mul_(noise.sign()).add_(0.01 * noise)  # what is 0 has no sign
+    return model
+
+
+def _differing(layout: Layout, found: Tensor, expected: Tensor, engine: str) -> list[str]:
+    """The parameters and buffers by which steps (d,) differ by more than rounding; none if they are not finite."""
+    if not bool(torch.isfinite(expected).all()):
+        return []
+    near, slight = APART.get(engine, OTHERS), SLIGHT * float(expected.norm())
+    pairs = zip(layout.named(found).items(), layout.named(expected).values(), strict=True)
+    return [name for (name, f), e in pairs if not float((f - e).norm()) <= near * float(e.norm()) + slight]
+
+
+def _as_found(engine: str, wrong: list[str]) -> str:
+    plain = "plain parameters, used where they are registered, with no views or lists of them and no backward in a pass"
+    plain += "" if engine == "sequential" else ', and products in their own precision; or engine = "sequential"'
+    return f"one whose gradients the engine {engine!r} finds, by {wrong}, too ({plain})"

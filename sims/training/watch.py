@@ -1,0 +1,111 @@
+"""What passes of a module must leave as it is: random numbers and parameters; and how it is seen that they do not."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fltheory.errors import InputError
+from sims.divergence import Stopped
+from sims.refusals import is_out_of_memory, reason_of
+
+DRAWN = "one that draws no random numbers (dropout of sims.training.models.layers)"
+PURE = "one that leaves its parameters as they are (no embedding with max_norm)"
+
+Reader = Callable[[], object]
+
+
+def generators(module: nn.Module, device: torch.device) -> list[Reader]:
+    """What reads the states of all that a pass may draw from: torch, numpy, Python, and attributes of the module."""
+    attributes = [value for part in module.modules() for value in vars(part).values()]
+    cuda = [torch.cuda.default_generators[device.index or 0]] if device.type == "cuda" else []
+    found = map(_reader, (torch.default_generator, *cuda, *attributes))
+    legacy: Reader = lambda: pickle.dumps(np.random.get_state())  # noqa: E731, NPY002
+    return [legacy, random.getstate, *(read for read in found if read)]
+
+
+def _reader(source: object) -> Reader | None:
+    if isinstance(source, torch.Generator):
+        return lambda: source.get_state().numpy().tobytes()
+    if isinstance(source, np.random.Generator):
+        return lambda: pickle.dumps(source.bit_generator.state)
+    if isinstance(source, np.random.RandomState):
+        return lambda: pickle.dumps(source.get_state())
+    return source.getstate if isinstance(source, random.Random) else None
+
+
+@contextmanager
+def drawing_nothing(readers: Sequence[Reader], module: nn.Module) -> Iterator[None]:
+    """Raise InputError if a generator moves within it."""
+    before = [read() for read in readers]
+    yield
+    _require_same(before, readers, module)
+
+
+def _require_same(before: list[object], readers: Sequence[Reader], module: nn.Module) -> None:
+    if before != [read() for read in readers]:
+        raise InputError("module", type(module).__name__, DRAWN)
+
+
+@contextmanager
+def own_randomness(device: torch.device) -> Iterator[None]:
+    """The global generators are afterwards as they were."""
+    numpy, python = np.random.get_state(), random.getstate()  # noqa: NPY002
+    try:
+        with torch.random.fork_rng([device.index or 0] if device.type == "cuda" else []):
+            yield
+    finally:
+        np.random.set_state(numpy)  # noqa: NPY002
+        random.setstate(python)
+
+
+@contextmanager
+def unwritten(
+    module: nn.Module, parameters: Sequence[Tensor], *, but: int = 0, numbers: bool = False
+) -> Iterator[None]:
+    """Raise InputError if these are written into, also the same numbers, or get other memory (`.data = ...`).
+
+    but       so many writes to each are expected
+    numbers   compare the numbers, too: what is written through `.data` is not counted
+    """
+    before = [(part._version + but, part.data_ptr()) for part in parameters]
+    copies = [part.detach().clone() for part in parameters] if numbers else []
+    yield
+    after = [(part._version, part.data_ptr()) for part in parameters]
+    same = [
+        torch.allclose(part, old, rtol=0, atol=0, equal_nan=True) for part, old in zip(parameters, copies, strict=False)
+    ]
+    if before == after and all(same):
+        return
+    own, same = {id(part): name for name, part in module.named_parameters()}, same or [True] * len(before)
+    pairs = zip(parameters, before, after, same, strict=True)
+    written = [own.get(id(part), "its parameters") for part, old, new, kept in pairs if old != new or not kept]
+    raise InputError("module", f"{type(module).__name__}, which writes to {written}", PURE)
+
+
+@contextmanager
+def stopping(module: nn.Module, what: str, clients: Any = None, readers: Sequence[Reader] = ()) -> Iterator[None]:
+    """Around passes in a run: whatever they raise, but for want of memory, is Stopped, in a sentence with the clients.
+
+    So is what is drawn within it from these generators.
+    """
+    before = [read() for read in readers]
+    try:
+        yield
+        _require_same(before, readers, module)
+    except Stopped:
+        raise
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise
+        numbers = [] if clients is None else np.unique(np.asarray(torch.as_tensor(clients).cpu())).tolist()
+        whose = f" of client{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}" if numbers else ""
+        why = str(error) if isinstance(error, InputError) else f"the module raised {reason_of(error)}"
+        raise Stopped(f"in {what}{whose} {type(module).__name__} could not be trained: {why}") from error
