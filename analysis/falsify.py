@@ -78,7 +78,7 @@ def falsify(
     if not seconds > 0:
         raise InputError("budget", seconds, "a positive number of seconds")
     if not trials:
-        raise InputError("claim", claim.id, "a claim that can be put to the test (one with a trial)")
+        raise InputError("claim", claim.id, f"a claim with points to try; for its evidence: fltheory show {claim.id}")
     search, start = Search(), time.monotonic()
     climbs = [_climb(trial, claim, seed, k) for k, trial in enumerate(trials)]
     while search.found is None and search.seconds < seconds:

@@ -34,9 +34,9 @@ def falsify_claim(claim_id: str, *, budget: str, seed: int = 0, out: Path | None
     require_writable(path)
     search = falsify(claim, list(all_trials().get(claim.id, [])), seconds=seconds, seed=seed)
     if search.found is None:
-        return _nothing(claim, search), False
+        return "\n".join([_nothing(claim, search), *_record(claim, violated=False)]), False
     witness.save(search.found, claim, path)
-    missing = _missing(claim)
+    missing = _record(claim, violated=True)
     what = "a counterexample to the claim as it is stated," if missing else "a counterexample"
     lines = [
         f"{claim.id}: {what} after {search.seconds:.1f} s and {search.tried} points",
@@ -50,7 +50,7 @@ def falsify_claim(claim_id: str, *, budget: str, seed: int = 0, out: Path | None
 def replay_file(path: Path) -> tuple[str, bool]:
     """Verify a witness file anew; the text to print, and whether it violates the claim."""
     claim, trial, point, judgement, notes = witness.replay(path)
-    missing = _missing(claim) if judgement.violated else []
+    missing = _record(claim, violated=True) if judgement.violated else []
     verdict = "violates" if judgement.violated else "does not violate"
     lines = [
         f"{claim.id}: {claim.title}",
@@ -83,17 +83,22 @@ def _nothing(claim: Claim, search: Search) -> str:
     )
 
 
-def _missing(claim: Claim) -> list[str]:
-    """Of a claim that is recorded as conditional: what a point that violates it lacks."""
+def _record(claim: Claim, *, violated: bool) -> list[str]:
+    """Of a claim recorded as conditional what it needs; of a false one, where nothing was found, that it is false."""
     entry = recorded().get(claim.id)
-    hypothesis = needs(entry) if entry else ""
-    if entry is None or not hypothesis:
+    if entry is None:
         return []
+    verdict, hypothesis = entry["verdict"], needs(entry)
     when = "" if entry["claim_sha256"] == claim.digest else ", before the statement was changed"
-    return [
-        f"It is recorded as conditional{when}: true with a hypothesis that it does not state, and that this point "
-        f"lacks, wholly or in part. Needs: {hypothesis}."
-    ]
+    if hypothesis:
+        lacks = ", and that this point lacks, wholly or in part" if violated else ""
+        return [
+            f"It is recorded as conditional{when}: true with a hypothesis that it does not state{lacks}. "
+            f"Needs: {hypothesis}."
+        ]
+    if verdict in ("refuted", "inconsistent") and not violated:
+        return [f"It is recorded as {verdict}{when}; for the evidence: fltheory show {claim.id}"]
+    return []
 
 
 def _facts(trial: Trial, point: Mapping[str, Any], judgement: Judgement, claim: Claim) -> list[str]:

@@ -303,6 +303,30 @@ def test_what_a_conditional_claim_needs_is_said_of_a_point_that_violates_it(
     assert sentence not in text
 
 
+@pytest.mark.parametrize(
+    ("verdict", "says"),
+    [
+        ("conditional", "true with a hypothesis that it does not state. Needs: fewer than 7 rounds."),
+        ("refuted", "It is recorded as refuted; for the evidence: fltheory show toy.true"),
+        ("proved", None),
+    ],
+)
+def test_a_search_that_finds_nothing_says_what_is_recorded(
+    verdict: str, says: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing found is not to be taken for a claim that stands."""
+    entry = {
+        "verdict": verdict, "claim_sha256": toy.true.digest,
+        "evidence": [{"verdict": verdict, "hypothesis": "fewer than 7 rounds"}],
+    }  # fmt: skip
+    monkeypatch.setattr("analysis.falsify_command.recorded", lambda: {"toy.true": entry})
+    with toy.installed(monkeypatch):
+        text, found = falsify_claim("toy.true", budget="0.2s", out=tmp_path / "w.json")
+    assert not found
+    assert "no supremum" in text
+    assert text.endswith(says) if says else "recorded" not in text
+
+
 @pytest.mark.parametrize("claim_id", ["fedlaavg.thm3", "fedlaavg.eq33", "fedlaavg.eq52", "fedlaavg.lem3"])
 def test_a_trial_in_which_availability_reacts_says_so(claim_id: str) -> None:
     reacting = [trial for trial in all_trials()[claim_id] if "policy" in trial.space]
@@ -384,5 +408,5 @@ def test_sides_that_are_too_large_or_no_numbers(
 
 
 def test_a_claim_without_trials_is_refused() -> None:
-    with pytest.raises(InputError, match="can be put to the test"):
+    with pytest.raises(InputError, match=r"points to try.*fltheory show toy\.false"):
         falsify(toy.false, [], seconds=1)

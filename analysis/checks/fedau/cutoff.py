@@ -137,7 +137,8 @@ def chosen_cutoff(claim: Claim, depth: Depth) -> Evidence:
     at_one = Tally()
     conditions = stated(claim, {"rounds": 1000, "min_rate": 1}) | independent(claim, 1)
     cutoff = cutoff_at(claim.formulas["cutoff"], 1.0, 1000)
-    at_one.at_most(1, cutoff, p_min=1, T=1000, **{"the right side is": "K"}, **conditions)
+    sides = {"the left side": "the least K that an estimator has", "the right side": "ceil(log_c T)"}
+    at_one.at_most(1, cutoff, p_min=1, T=1000, **sides, **conditions)
     return conditional(
         at_one,
         found,

@@ -59,8 +59,8 @@ def interval_of_every_history(claim: Claim, depth: Depth) -> Evidence:
                 "rounds": length,
                 "participations": sum(history),
                 "rounds after the last participation": length - sum(intervals),
-                "the left side is": "the mean of the completed intervals",
-                "the right side is": "rounds / participations",
+                "the left side": "the mean of the completed intervals",
+                "the right side": "rounds / participations",
             }
             (last_round if history[-1] else stated).equal(*case, **where)
     return conditional(

@@ -113,8 +113,8 @@ def mean_rate_before_and_after_the_floor(claim: Claim, depth: Depth) -> Evidence
             "mean rate": round(mean, 6),
             "stated mean": float(claim.formulas["mean"]),
             "standard error": round(error, 7),
-            "the left side is": "|mean rate - stated mean|",
-            "the right side is": "5 standard errors",
+            "the left side": "|mean rate - stated mean|",
+            "the right side": "5 standard errors",
         },
     )
     return conditional(

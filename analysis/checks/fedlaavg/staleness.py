@@ -68,12 +68,12 @@ def longest(depth: Depth, *, full: bool = False) -> Iterator[tuple[tuple[int, in
 READINGS = ("take all", "skip")  # of iterations in which fewer than K clients are available
 TAKEN = "all available clients are taken when they are fewer than K"
 SYSTEM: dict[str, Domain] = {
-    "n_clients": Whole(1, 5),
-    "cohort_size": Whole(1, 5),
+    "n_clients": Whole(1, 8),
+    "cohort_size": Whole(1, 8),
     "window": Whole(1, 5),
-    "rounds": Whole(1, 40),
+    "rounds": Whole(1, 60),
 }
-WISH: dict[str, Domain] = {"wish": Several(Whole(0, 31), 1, 20)}
+WISH: dict[str, Domain] = {"wish": Several(Whole(0, 255), 1, 20)}
 
 
 def named(triple: Sequence[int]) -> dict[str, int]:

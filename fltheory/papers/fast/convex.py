@@ -158,7 +158,7 @@ eq39 = paper.claim(
 
 thm2_main = paper.claim(
     "thm2.main", "Strongly convex convergence, main text",
-    kind="theorem", where="Theorem 2 in section 3.3",
+    kind="theorem", where="Theorem 2 in section 4.2",
     words="If the probability q of a snapshot, a coin in each round, is at least 1 - (mu K eta - 16h^2)/(4 sigma_G^2), "
     "E||x_R - x*||^2 is at most exp(-mu K R eta) of its start plus (1-q)K eta/(2mu) and terms of heterogeneity and "
     "noise.",

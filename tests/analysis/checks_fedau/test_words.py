@@ -52,7 +52,7 @@ def test_a_witness_names_its_sides_and_checks_by_hand(
 ) -> None:
     found = check(claim, "quick")
     assert found.verdict == "conditional"
-    assert found.witness["the left side is"] != found.witness["the right side is"]
+    assert found.witness["the left side"] != found.witness["the right side"]
     left, right = sides(found)
     assert float(found.witness["left"]) == pytest.approx(left, abs=1e-6)
     assert float(found.witness["right"]) == pytest.approx(right, abs=1e-6)
