@@ -28,7 +28,7 @@ from sims.training.watch import unwritten
 
 Batch = tuple[Tensor, Tensor, tuple[Tensor, ...]]  # inputs (S, B, ...), classes (S, B), dropout masks (S, B, ...)
 
-CACHE = 2**21  # bytes of models that a core keeps close: clients that step together on a CPU
+CACHE = 2**23  # bytes of models that a processor keeps close: clients that step together on a CPU
 
 
 class Engine(Protocol):
@@ -165,7 +165,8 @@ class Vmapped:
 class Layered:
     """A chain of linear layers with ReLUs between them, its backward pass written out.
 
-    `descend` adds the gradient where it is made, so that a parameter is read and written once a step.
+    `descend` adds the gradient where it is made, so that a parameter is read and written once a step. What layers
+    see and make is (S, width, B), the samples last: a weight (S, out, in) is then multiplied as it lies.
     """
 
     name = "layered"
@@ -193,8 +194,8 @@ class Layered:
         layers, slopes = self._layers(models), self._layers(result)
         for layer, inputs_of, error in self._backward(layers, inputs, targets):
             weight, bias = slopes[layer]
-            torch.bmm(error.mT, inputs_of, out=weight)
-            torch.sum(error, 1, out=bias)
+            torch.bmm(error, inputs_of.mT, out=weight)
+            torch.sum(error, 2, out=bias)
         return result
 
     def descend(
@@ -206,15 +207,12 @@ class Layered:
         scales: Tensor | None = None,
     ) -> None:
         kept = 1 - step_size * weight_decay
-        views = self._layers(models)
-        layers = [(weight.contiguous(), bias) for weight, bias in views]  # for products of all clients in one call
+        layers = self._layers(models)
         for inputs, targets, _ in batches:
             for layer, inputs_of, error in self._backward(layers, inputs, targets, scales):
                 weight, bias = layers[layer]
-                weight.baddbmm_(error.mT, inputs_of, beta=kept, alpha=-step_size)
-                _step(bias, error.sum(1), step_size, weight_decay)
-        for (view, _), (weight, _) in zip(views, layers, strict=True):
-            view.copy_(weight)
+                weight.baddbmm_(error, inputs_of.mT, beta=kept, alpha=-step_size)
+                _step(bias, error.sum(2), step_size, weight_decay)
 
     def _layers(self, models: Tensor) -> list[tuple[Tensor, Tensor]]:
         """Views of the weights (S, out, in) and biases (S, out) of each layer."""
@@ -227,17 +225,17 @@ class Layered:
     ) -> Any:
         """Yield (layer, its inputs, slope of the loss by its outputs), last layer first, before a layer is changed."""
         batch, last = targets.shape[1], len(layers) - 1
-        seen = [inputs.reshape(*targets.shape, -1)]
+        seen = [inputs.reshape(*targets.shape, -1).mT]
         for layer, (weight, bias) in enumerate(layers):
-            out = torch.baddbmm(bias[:, None], seen[-1], weight.mT)
+            out = torch.baddbmm(bias[..., None], weight, seen[-1])
             seen.append(out if layer == last else out.relu_())
-        error = torch.softmax(seen.pop(), dim=-1)
-        error.scatter_add_(-1, targets[..., None], torch.full_like(error[..., :1], -1))
+        error = torch.softmax(seen.pop(), dim=1)
+        error.scatter_add_(1, targets[:, None], torch.full_like(error[:, :1], -1))
         error /= batch
         if scales is not None:
             error *= scales[:, None, None]
         for layer in range(last, -1, -1):
-            below = torch.bmm(error, layers[layer][0]).mul_(seen[layer] > 0) if layer else None
+            below = torch.bmm(layers[layer][0].mT, error).mul_(seen[layer] > 0) if layer else None
             yield layer, seen[layer], error
             if below is not None:
                 error = below
