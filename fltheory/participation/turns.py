@@ -41,6 +41,11 @@ class RegularTurns(ParticipationProcess):
     def rate(self) -> FloatArray:
         return read_only(self.on / self.cycle)
 
+    @property
+    def stationary(self) -> bool:
+        """Whether first rounds are uniform over the cycle, so that a client is on in each round with its rate."""
+        return bool((self._choices == self.cycle).all())
+
     @cached_property
     def max_gap(self) -> FloatArray:
         return read_only((self.cycle - self.on + 1).astype(np.float64))

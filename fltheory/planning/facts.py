@@ -22,13 +22,18 @@ from fltheory.participation import (
     UniformSubset,
     WeightedDraws,
 )
+from fltheory.participation.base import IndependentRounds
 from fltheory.participation.runs import FloatArray
+from fltheory.participation.turns import RegularTurns
 
 # Facts of who takes part: nobody is free to choose them. Where they are given, a plan says that they were.
 FACTS = (
     "cohort_divergence", "interval_divergence", "mean_weight_error", "participation_norm", "round_divergence",
     "staleness", "weight_square", "weight_variance",
 )  # fmt: skip
+# Facts that are those of one value of what one is free to choose: an error and a size are those of the weights of one
+# cutoff, a divergence over P rounds is that of one P.
+_OF_ONE = {"interval_divergence": "interval", "mean_weight_error": "cutoff", "weight_square": "cutoff"}
 _ROUNDING = 1e-9  # of a number that was copied from a message
 
 
@@ -39,12 +44,15 @@ class Known:
     window   the least number of rounds in which every client takes part
     fewest   participants that some rounds with participants do not exceed
     empty    whether rounds may have no participant
+    drawn    whether each client takes part in each round with its rate as the probability; False also where that is
+             not known: the rounds of a schedule have no chance, those of a log no law
     source   what knows it, in words
     """
 
     window: int | None = None
     fewest: int | None = None
     empty: bool | None = None
+    drawn: bool = False
     source: str = "this process"
 
 
@@ -61,8 +69,12 @@ def of_process(process: ParticipationProcess) -> Known:
     fewest, empty = _participants(process) if type(process) in _FAMILIES else (None, None)
     if empty is None:
         rates = of_rates(process.rate, process.n_clients)
-        return Known(window or rates.window, rates.fewest, rates.empty)
-    return Known(window, fewest, empty)
+        return Known(window or rates.window, None, rates.empty, isinstance(process, IndependentRounds))
+    return Known(window, fewest, empty, _drawn(process))
+
+
+def _drawn(process: ParticipationProcess) -> bool:
+    return process.stationary if isinstance(process, RegularTurns) else not isinstance(process, Recorded)
 
 
 _FAMILIES = (Bernoulli, Cyclic, Markov, Periodic, Permutation, Recorded, UniformSubset, WeightedDraws)
@@ -95,21 +107,24 @@ def _participants(process: ParticipationProcess) -> tuple[int | None, bool | Non
 def of_rates(rates: Sequence[float] | FloatArray, n_clients: int) -> Known:
     """What long-run rates tell, one for all clients or one a client.
 
-    Who comes at least once in any E rounds has a rate of at least 1 / E. Some rounds have no more participants than
-    there are in the mean: none if that is below one.
+    Who comes at least once in any E rounds has a rate of at least 1 / E. With less than one participant in the mean
+    some rounds have none; otherwise they may or may not. How few a round with participants has is not known: all may
+    come together. A plan that has rates alone takes them for the chances of each round.
     """
     rate, mean = float(min(rates)), n_clients * float(sum(rates)) / len(rates)
     window = math.ceil(min(1 / rate, 1 / np.finfo(np.float64).tiny) * (1 - _ROUNDING))
-    source = f"a rate of {rate:g}"
-    if mean < 1 - _ROUNDING:
-        return Known(window, empty=True, source=source)
-    return Known(window, math.floor(mean * (1 + _ROUNDING)), source=source)
+    empty = True if mean < 1 - _ROUNDING else None
+    return Known(window, None, empty, drawn=True, source=f"a rate of {rate:g}")
 
 
 def require_possible(
     constants: Mapping[str, float], choices: Mapping[str, Sequence[float]], rates: Sequence[float], known: Known
 ) -> None:
     """Raise InputError for constants that contradict each other, the rates or what is known of who takes part."""
+    for name, chosen in _OF_ONE.items():
+        if name in constants and len(set(choices.get(chosen, ()))) > 1:
+            allowed = f"left out where several values of {chosen} are tried, as it is that of one of them"
+            raise InputError(name, constants[name], allowed)
     if len(rates):
         _possible_weights(constants, choices, rates)
     n_clients = constants.get("n_clients")
@@ -127,11 +142,14 @@ def require_possible(
     _at_least("staleness", constants, turns - 1, f"{n_clients:g} clients take turns in cohorts of {cohort:g}")
     # The weights of a round are nonnegative and sum to one over its participants: their squares sum to at least one
     # over the number of these.
-    fewest = min(known.fewest or n_clients, n_clients)
-    _at_least("participation_norm", constants, fewest**-0.5, f"some rounds have at most {fewest:g} of the clients")
-    if len(rates) and not known.empty:
-        least = _least_variance(n_clients, rates)
-        _at_least("weight_variance", constants, least, "weights that sum to one vary that much at these rates")
+    fewest, unless = known.fewest, ""
+    if fewest is None and len(rates) and not known.empty:  # some rounds have no more than there are in the mean
+        fewest, unless = math.floor(n_clients * float(np.mean(rates)) * (1 + _ROUNDING)), ", if none is empty"
+    few = min(fewest or n_clients, n_clients)
+    _at_least("participation_norm", constants, few**-0.5, f"some rounds have at most {few:g} of the clients{unless}")
+    if len(rates) and known.drawn and not known.empty:
+        why = "weights that sum to one vary that much where these rates are the chances of each round"
+        _at_least("weight_variance", constants, _least_variance(n_clients, rates), why)
 
 
 def _least_variance(n_clients: float, rates: Sequence[float]) -> float:
@@ -147,17 +165,24 @@ def _least_variance(n_clients: float, rates: Sequence[float]) -> float:
 def _possible_weights(
     constants: Mapping[str, float], choices: Mapping[str, Sequence[float]], rates: Sequence[float]
 ) -> None:
-    """The mean W of (rate x weight - 1)^2 over clients and rounds, and Q, at least the mean of rate x weight^2.
-
-    As both squares are convex, neither is larger with each client's mean weight instead, so that one weight a client
-    tells the least that they can be.
-    """
+    """Raise InputError for a `mean_weight_error` that weights up to the cutoff exceed; `weight_square` goes with it."""
     if "mean_weight_error" not in constants:
         return
-    p, error = np.asarray(rates, dtype=np.float64), constants["mean_weight_error"]
+    p = np.asarray(rates, dtype=np.float64)
     cutoff = min([constants["cutoff"]] if "cutoff" in constants else choices.get("cutoff", [math.inf]))
     why = f"weights of at most cutoff = {cutoff:g} are that far from one over these rates"
     _at_least("mean_weight_error", constants, float((np.maximum(1 - p * cutoff, 0) ** 2).mean()), why)
+    require_square(constants, p, cutoff)
+
+
+def require_square(values: Mapping[str, float], rates: Sequence[float] | FloatArray, cutoff: float) -> None:
+    """Raise InputError for a `weight_square` that weights of at most `cutoff` with this `mean_weight_error` exceed.
+
+    The error W is the mean of (rate x weight - 1)^2 over clients and rounds, the square Q at least the mean of
+    rate x weight^2. As both are convex, neither is larger with each client's mean weight instead, so that one weight a
+    client tells the least that they can be.
+    """
+    p, error = np.asarray(rates, dtype=np.float64), values["mean_weight_error"]
 
     def weights(log_multiplier: float) -> FloatArray:
         """Of the least Q with their W: p w = a p (1 - p w) for one multiplier a > 0 (Lagrange), or w is the cutoff."""
@@ -171,7 +196,8 @@ def _possible_weights(
         return
     multiplier = brentq(excess, low, high) if excess(high) < 0 else high
     least = float((p * weights(multiplier) ** 2).mean())
-    _at_least("weight_square", constants, least, "weights with that mean_weight_error are so large at these rates")
+    why = f"weights with a mean_weight_error of {error:.6g} are so large at these rates"
+    _at_least("weight_square", values, least, why)
 
 
 def _smallest_cohort(n_clients: float, constants: Mapping[str, float], choices: Mapping[str, Sequence[float]]) -> float:

@@ -12,6 +12,7 @@ import sympy
 
 from fltheory.errors import InputError
 from fltheory.ledger import Bound, Claim
+from fltheory.planning.facts import require_square
 from fltheory.planning.statements import Statement, Values, value
 from fltheory.planning.steps import Step, best_step, holds, largest_step, on_steps
 from fltheory.planning.task import Task
@@ -141,7 +142,24 @@ class Promise:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if reached(middle) else (middle, high)
-        return high, "", self.task.target
+        contradiction = self.contradiction(choice, high)
+        return (None, contradiction, math.inf) if contradiction else (high, "", self.task.target)
+
+    def contradiction(self, choice: Values, rounds: int) -> str:
+        """What a given weight_square must be with the weight error that is derived for so many rounds, or for more.
+
+        The error falls with the rounds and is known with their number only: before a plan nothing can be said. Empty
+        where there is nothing wrong. (A square that is derived is that of all weights up to the cutoff.)
+        """
+        values = self.at(choice, rounds)
+        given = self.task.constants
+        if "weight_square" not in given or "mean_weight_error" in given or "mean_weight_error" not in values:
+            return ""
+        try:
+            require_square(values, self.task.rates, values.get("cutoff", math.inf))
+        except InputError as refused:
+            return f"{refused}."
+        return ""
 
     def undefined(self, choice: Values) -> str:
         """Which part is no number, such as a bound of FAST for a single client, which divides by n_clients - 1."""

@@ -70,11 +70,13 @@ BAD = {
     ),
     "the norm of more than rates give": (
         "target = 1\nrates = [0.1]\n[constants]\nn_clients = 100\nparticipation_norm = 0.3",
-        "participation_norm must be at least 0.316227766, as some rounds have at most 10 of the clients; got 0.3",
+        "participation_norm must be at least 0.316227766, as some rounds have at most 10 of the clients, if none is "
+        "empty; got 0.3",
     ),
     "the variance of more than rates give": (
         "target = 1\nrates = [0.1]\n[constants]\nn_clients = 100\nweight_variance = 0.0008",
-        "weight_variance must be at least 0.0009, as weights that sum to one vary that much at these rates",
+        "weight_variance must be at least 0.0009, as weights that sum to one vary that much where these rates are the "
+        "chances of each round; got 0.0008",
     ),
     "a rate that is no number": ('target = 1\nrates = ["half"]', "rates must be a list of numbers; got 'half'"),
     "a constant that is no number": ('target = 1\n[constants]\nn_clients = "5"', "n_clients must be a number; got '5'"),

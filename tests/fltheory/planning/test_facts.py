@@ -82,7 +82,8 @@ def test_known_rounds_are_those_of_traces(family: str, data: st.DataObject) -> N
 
 def test_groups_without_clients_leave_their_turns_empty() -> None:
     assert of_process(Periodic([0, 2, 2], 1, 3, 0)) == Known(window=3, fewest=1, empty=True)
-    assert of_process(Periodic.diurnal(5, on=1, off=10000)) == Known(window=10001, fewest=5, empty=True)
+    nights = Known(window=10001, fewest=5, empty=True, drawn=True)
+    assert of_process(Periodic.diurnal(5, on=1, off=10000)) == nights
     assert of_process(Periodic.block_cyclic(10**6, 3, 10**9)).fewest == 333333
 
 
@@ -105,21 +106,36 @@ class Together(Bernoulli):
 
 
 def test_of_a_process_that_is_no_family_rates_are_known() -> None:
-    assert of_process(Together([0.5] * 3)) == Known(window=2, fewest=1)
-    assert of_process(Together([0.1] * 3)) == Known(window=10, empty=True)
+    """Half of its rounds have all three clients, the others none: not even that some round has one is known."""
+    assert of_process(Together([0.5] * 3)) == Known(window=2, drawn=True)
+    assert of_process(Together([0.1] * 3)) == Known(window=10, empty=True, drawn=True)
 
 
 @pytest.mark.parametrize("n_clients", [1, 9, 10, 11])
 def test_rates_below_one_participant_leave_rounds_empty(n_clients: int) -> None:
-    """Of rounds with participants nothing is known then: all may come together."""
-    known = of_rates([0.1], n_clients)
-    assert (known.window, known.fewest) == (10, None if n_clients < 10 else 1)
-    assert known.empty is (True if n_clients < 10 else None)
+    assert of_rates([0.1], n_clients) == Known(10, None, n_clients < 10 or None, True, "a rate of 0.1")
+
+
+@pytest.mark.parametrize("family", SMALL)
+@settings(max_examples=10, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_drawn_rounds_have_the_rates_as_chances(family: str, data: st.DataObject) -> None:
+    """Round by round (Hoeffding: a false alarm has a probability below 1e-9 a comparison)."""
+    process = data.draw(SMALL[family])
+    if of_process(process).drawn:
+        share = np.mean([process.sample(40, seed) for seed in range(400)], axis=0)
+        assert (np.abs(share - process.rate) <= 0.17).all()
+
+
+def test_a_schedule_is_not_drawn() -> None:
+    turns = [Periodic.block_cyclic(4, 2, 3, offset) for offset in ("random", "first_turn", 0)]
+    assert [of_process(one).drawn for one in turns] == [True, False, False]
+    assert not of_process(Recorded.from_matrix([[1, 0], [0, 1]], end="repeat")).drawn
 
 
 def allowed(rates: list[float], **constants: float) -> bool:
     try:
-        require_possible(constants, {}, rates, Known())
+        require_possible(constants, {}, rates, Known(drawn=True))
     except InputError:
         return False
     return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -223,6 +224,7 @@ def test_a_conditional_statement_says_what_it_needs() -> None:
     assert usable("fedau.thm2", entries) == (ledger["fedau.thm2"], "fedau.thm2 is conditional: it needs coins.")
 
 
+OF_ONE_INTERVAL = {"interval": [4], "amplification": [2, 8]}
 # Few coins may fall together, so that one participant has all the weight.
 OF_COINS = {**CONSTANTS, "participation_norm": 1}
 OF_TURNS = {**CONSTANTS, "participation_norm": 0.5, "weight_variance": 0.0075}  # five of 20 clients
@@ -243,7 +245,7 @@ def test_what_is_taken_for_granted_of_who_takes_part_is_said(outcomes: dict[str,
     assert granted(outcomes["amplified.thm31.average"]) == [somebody, law, "the given participation_norm."]
     known = {**CONSTANTS, "interval_divergence": 0.01}
     given = "the given interval_divergence, participation_norm."
-    assert granted(only("amplified.thm31.average", constants=known)) == [somebody, given]
+    assert granted(only("amplified.thm31.average", constants=known, choices=OF_ONE_INTERVAL)) == [somebody, given]
     assert "the given staleness." in granted(outcomes["fedlaavg.thm4"])
 
 
@@ -271,7 +273,50 @@ def test_the_interval_divergence_of_unequal_or_dependent_rounds_is_not_that_of_p
     assert only("amplified.thm31.average", rates=[0.25] * 20, process=turns, constants=OF_TURNS).why == needed
     assert only("amplified.thm31.average", rates=[0.5] * 20, process=UniformSubset(20, 10), constants=VARIED).rounds
     known = {**CONSTANTS, "interval_divergence": 0.01}
-    assert only("amplified.thm31.average", rates=[0.2, 0.9] * 10, constants=known).rounds
+    given = only("amplified.thm31.average", rates=[0.2, 0.9] * 10, constants=known, choices=OF_ONE_INTERVAL)
+    assert given.rounds
+    assert given.choice["interval"] == 4
+
+
+@pytest.mark.parametrize(
+    "process",
+    [
+        Periodic.block_cyclic(20, 4, 2, offset=0),
+        Periodic.block_cyclic(20, 4, 2, offset="first_turn"),
+        Recorded.from_matrix(np.repeat(np.eye(4), 5, axis=1), end="repeat"),
+    ],
+)
+def test_a_schedule_may_have_no_variance(process: Periodic | Recorded) -> None:
+    """Four groups of five take turns: who takes part when is no matter of chance, or of the first turn alone."""
+    fixed = {**OF_TURNS, "weight_variance": 0, "interval_divergence": 0.01}
+    changes = {"process": process, "rates": process.rate.tolist(), "constants": fixed, "choices": OF_ONE_INTERVAL}
+    assert only("amplified.thm31.average", **changes).rounds
+
+
+def test_all_clients_may_come_together() -> None:
+    """Rates alone do not say that a round has few: only that, if none is empty, some have ten of the 20 at most."""
+    common = {**CONSTANTS, "weight_variance": 0.0025}
+    with pytest.raises(
+        InputError, match=r"0\.3162277\d*, as some rounds have at most 10 of the clients, if none is empty"
+    ):
+        only("amplified.thm31.average", rates=[0.5], constants={**common, "participation_norm": 0.3})
+    assert only("amplified.thm31.average", rates=[0.5], constants={**common, "participation_norm": 0.317}).rounds
+
+
+OF_ONE_CUTOFF = {"global_lr": [1], "cutoff": [6]}
+
+
+def test_a_given_square_of_weights_is_held_against_the_derived_error() -> None:
+    """Of weights w = (1 - root W) / p the error is W, and no others with that error have a smaller p w^2."""
+    below = only("fedau.thm2", rates=[0.5], constants={**VARIED, "weight_square": 0.1}, choices=OF_ONE_CUTOFF)
+    assert below.rounds is None
+    why = "weight_square must be at least (.*), as weights with a mean_weight_error of (.*) are so large at these rates"
+    said = re.fullmatch(rf"{why}; got 0\.1\.", below.why)
+    assert said
+    least, error = map(float, said.groups())
+    assert least == pytest.approx((1 - error**0.5) ** 2 / 0.5, rel=1e-5)
+    exact = {**VARIED, "weight_square": 2}  # of weights 1 / p
+    assert only("fedau.thm2", rates=[0.5], constants=exact, choices=OF_ONE_CUTOFF).rounds
 
 
 def test_amplified_updates_have_no_plan_where_a_round_may_be_empty() -> None:
@@ -422,13 +467,25 @@ BAD = {
         {"constants": {"cutoff": 1, "mean_weight_error": 0.1}, "choices": {}, "rates": [0.25]},
         "mean_weight_error must be at least 0.5625, as weights of at most cutoff = 1 are that far from one over",
     ),
-    "an error of longer weights than a cutoff to try": (
-        {"constants": {"mean_weight_error": 0.1}, "choices": {"cutoff": [50, 1]}, "rates": [0.25]},
+    "an error of longer weights than the cutoff to try": (
+        {"constants": {"mean_weight_error": 0.1}, "choices": {"cutoff": [1, 1]}, "rates": [0.25]},
         "mean_weight_error must be at least 0.5625, as weights of at most cutoff = 1 are",
+    ),
+    "one error for several cutoffs": (
+        {"constants": {"mean_weight_error": 0.1}, "choices": {"cutoff": [50, 6]}, "rates": [0.25]},
+        "mean_weight_error must be left out where several values of cutoff are tried, as it is that of one of them",
+    ),
+    "one square for several cutoffs": (
+        {"constants": {"weight_square": 4}, "choices": {"cutoff": [50, 6]}, "rates": [0.25]},
+        "weight_square must be left out where several values of cutoff are tried, as it is that of one of them; got 4",
+    ),
+    "one divergence for several intervals": (
+        {"constants": {"interval_divergence": 0.01}, "choices": {"interval": [1, 20]}, "rates": []},
+        "interval_divergence must be left out where several values of interval are tried, as it is that of one",
     ),
     "squares below those of weights with that error": (
         {"constants": {"weight_square": 1.9, "mean_weight_error": 0}, "choices": {}, "rates": [0.5]},
-        "weight_square must be at least 2, as weights with that mean_weight_error are so large at these rates",
+        "weight_square must be at least 2, as weights with a mean_weight_error of 0 are so large at these rates",
     ),
     "a rate of 0": ({"rates": [0.0]}, "rates must be in (0, 1]; got 0.0"),
 }
