@@ -23,7 +23,11 @@ EXPERIMENT = Path(__file__).parents[1] / "experiment.toml"
 
 
 def test_the_process_passes_the_battery() -> None:
-    check_participation_process(Blackout([0.2, 0.9], outage=0.3), of=Blackout)
+    check_participation_process(
+        Blackout([0.2, 0.9], outage=0.3),
+        of=Blackout,
+        expected_failures={"independent clients": "an outage takes everybody with it"},
+    )
 
 
 def test_clients_fail_together() -> None:

@@ -32,6 +32,41 @@ class OneStream(Bernoulli):
         yield Runs(client, when, when + 1)
 
 
+class SharedCoins(Bernoulli):
+    """Clients 2 n and 2 n + 1 look at one coin, so that who has the smaller rate never comes alone."""
+
+    def _draws(self, rounds: int, seed: int, client: int) -> Any:
+        return stream(seed, "test.shared", client // 2).random(rounds)
+
+    def _runs(self, rounds: int, seed: int) -> Iterator[Runs]:
+        for client in range(self.n_clients):
+            on = np.flatnonzero(self._draws(rounds, seed, client) < self.rate[client])
+            yield Runs(np.full(on.size, client), on, on + 1)
+
+
+class BlocksAlike(SharedCoins):
+    """Clients of different blocks draw the same: nobody sees it below 65 clients."""
+
+    def _draws(self, rounds: int, seed: int, client: int) -> Any:
+        return stream(seed, "test.blocks", client % 64).random(rounds)
+
+
+class Echo(SharedCoins):
+    """Whoever has an odd number draws what its neighbour drew three rounds before."""
+
+    def _draws(self, rounds: int, seed: int, client: int) -> Any:
+        late = stream(seed, "test.echo", client // 2).random(rounds + 3)
+        return late[:-3] if client % 2 else late[3:]
+
+
+class SeldomTogether(SharedCoins):
+    """In one round of ten all clients draw the same, a correlation of 0.1."""
+
+    def _draws(self, rounds: int, seed: int, client: int) -> Any:
+        alike = stream(seed, "test.alike").random((rounds, 2))
+        return np.where(alike[:, 0] < 0.1, alike[:, 1], stream(seed, "test.apart", client).random(rounds))
+
+
 class RoundsMatter(Bernoulli):
     def _runs(self, rounds: int, seed: int) -> Iterator[Runs]:
         return super()._runs(rounds, seed + rounds)
@@ -141,6 +176,10 @@ class TakesAnything(Bernoulli):
 INDEPENDENCE = {"prefix", "events", "serialisation", "other clients"}
 FAULTS: dict[str, tuple[Callable[[], Any], set[str]]] = {
     "one stream": (lambda: OneStream(RATES), {"other clients"}),
+    "shared coins": (lambda: SharedCoins(RATES), {"independent clients"}),
+    "blocks alike": (lambda: BlocksAlike(RATES), {"independent clients"}),
+    "echo": (lambda: Echo(RATES), {"independent clients"}),
+    "seldom together": (lambda: SeldomTogether(RATES), {"independent clients"}),
     "the number of rounds matters": (lambda: RoundsMatter(RATES), {"prefix"}),
     "global generator": (
         lambda: GlobalGenerator(RATES),
@@ -171,6 +210,28 @@ def test_a_fault_is_found_by_the_right_checks(fault: tuple[Callable[[], Any], se
     with pytest.raises(CheckFailed) as failed:
         check_participation_process(process, of=of)
     assert set(failed.value.failures) == fails
+
+
+@pytest.mark.parametrize(
+    ("process", "said"),
+    [
+        (
+            SharedCoins([0.5]),
+            "clients 0 and 1 are not independent: client 0 is on in a round and client 1 too for a share",
+        ),
+        (BlocksAlike([0.5]), "clients 0 and 64 are not independent"),
+        (Echo([0.5]), "clients 0 and 1 are not independent: client 0 is on in round t and client 1 in round t + 3"),
+    ],
+)
+def test_who_depends_on_whom_is_shown(process: Bernoulli, said: str) -> None:
+    with pytest.raises(CheckFailed) as failed:
+        check_participation_process(process, of=type(process))
+    example = failed.value.failures["independent clients"]
+    assert example.startswith(said)
+    first, second = (line.split(": ")[1].rstrip(")") for line in example.split(" (")[-1].split("; "))
+    late = 3 if isinstance(process, Echo) else 0
+    assert first[: len(first) - late] == second[late:]
+    assert len(first) == 12
 
 
 def test_arguments() -> None:
