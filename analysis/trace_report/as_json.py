@@ -32,7 +32,10 @@ def to_json(report: TraceReport) -> dict[str, Any]:
         "clients": {"client": list(log.clients), **{name: _list(values) for name, values in per_client.items()}},
         "participants": report.participants.tolist(),
         "gaps": {"length": report.gaps[0].tolist(), "count": report.gaps[1].tolist()},
-        "day": None if report.profile is None else {"rounds": report.day, "share_on": _list(report.profile)},
+        "day": None if report.profile is None else {
+            "rounds": report.day, "share_on": _list(report.profile.share), "clock": report.profile.clock or None,
+            "begins": report.profile.begins if report.profile.clock else None,
+        },
         "memory": {
             "correlation": _list(report.memory.correlation), "reach": report.memory.reach,
             "relaxation": _finite(report.memory.relaxation),

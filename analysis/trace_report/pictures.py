@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 
 from analysis.figures.style import BLUE, GREY, LINES, house_style, new_figure
 from analysis.trace_report.report import LEVEL, TraceReport
+from analysis.traces.columns import WITH_OFFSET
 
 MOST_POINTS = 2000  # clients, or stretches of rounds, that one picture shows
 
@@ -80,8 +81,14 @@ def _memory(axes: Axes, report: TraceReport) -> None:
 
 def _day(axes: Axes, report: TraceReport) -> None:
     assert report.profile is not None
-    axes.step(np.arange(report.profile.size), report.profile, where="mid", color=BLUE)
-    axes.set(xlabel="round of the day, from the first of the log", ylabel="share on", ylim=(0, 1.05))
+    day, label = report.profile, "round of the day (rounds since the first of the log)"
+    begins = np.arange(day.share.size, dtype=np.float64)
+    if day.clock:
+        begins = day.hours
+        label = f"hour of the day, {'UTC' if day.clock == WITH_OFFSET else 'by the times of the log'}"
+    end = 2 * begins[-1] - begins[-2]  # of the last round
+    axes.step(np.append(begins, end), np.append(day.share, day.share[-1]), where="post", color=BLUE)
+    axes.set(xlabel=label, ylabel="share on", ylim=(0, 1.05))
 
 
 def _divergence(axes: Axes, report: TraceReport) -> None:

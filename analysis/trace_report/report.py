@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +9,8 @@ import numpy as np
 
 from analysis.trace_report import advice
 from analysis.trace_report.assumptions import Facts, TheoremRuling, rulings
-from analysis.trace_report.counts import by_phase, fitted_rates
+from analysis.trace_report.counts import fitted_rates
+from analysis.trace_report.day import Profile, day_profile
 from analysis.trace_report.divergence import Divergence
 from analysis.trace_report.fits import Fit, fits, fitted_clients
 from analysis.trace_report.gaps import Absences, absences
@@ -39,8 +39,7 @@ class TraceReport:
     rate, rate_low, rate_high  participations per observed round, with its Clopper-Pearson interval of level 0.95
     gaps          (lengths, how many of each): observed rounds from one participation to the next, of all clients
     absences      the longest absences, and the window E
-    day           rounds of a day, None where that is not known; `profile` the share of clients on in each of them,
-                  counted from the first round of the log
+    day           rounds of a day, None where that is not known; `profile` the share of clients on in each of them
     memory        the autocorrelation; `spacing` the rounds apart at which `steady rates` and `equal rates` look
                   besides: the reach of the memory, or else a day; None where there is neither
     findings      what the tests found
@@ -59,7 +58,7 @@ class TraceReport:
     gaps: tuple[Ints, Ints]
     absences: Absences
     day: int | None
-    profile: Floats | None
+    profile: Profile | None
     memory: Memory
     spacing: int | None
     findings: Sequence[Finding]
@@ -123,7 +122,7 @@ def trace_report(
         gaps=np.unique(cut.length[~cut.initial], return_counts=True),
         absences=away,
         day=day,
-        profile=_profile(log, day),
+        profile=None if day is None else day_profile(log, day),
         memory=reach,
         spacing=spacing,
         findings=findings if labelled is None else [*findings, labelled.test],
@@ -147,10 +146,3 @@ def _findings(log: Log, spacing: int | None, seed: int) -> list[Finding]:
         *steady,
         *(equal_rates(log, every) for every in (1, *apart)),
     ]
-
-
-def _profile(log: Log, day: int | None) -> Floats | None:
-    if day is None:
-        return None
-    on, observed = by_phase(log, day)
-    return np.asarray(np.divide(on, observed, out=np.full(day, math.nan), where=observed > 0))

@@ -59,10 +59,11 @@ def summary(report: TraceReport) -> list[str]:
         _memory(report),
     ]
     if report.profile is not None:
-        top, bottom = int(np.nanargmax(report.profile)), int(np.nanargmin(report.profile))
+        share, when = report.profile.share, report.profile.when
+        top, bottom = int(np.nanargmax(share)), int(np.nanargmin(share))
         lines.append(
-            f"day of {report.day} rounds, from the first round of the log on: share on from "
-            f"{report.profile[bottom]:.2f} (round {bottom} of the day) to {report.profile[top]:.2f} (round {top})"
+            f"day of {report.day} rounds, {report.profile.of_what()}: share on from {share[bottom]:.2f} "
+            f"({when(bottom)}) to {share[top]:.2f} ({when(top)})"
         )
     if report.labelled is not None:
         each = zip(report.labelled.names, report.labelled.clients, report.labelled.rates, strict=True)

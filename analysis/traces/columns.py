@@ -65,10 +65,11 @@ def rounds(table: Table, column: str = "round") -> npt.NDArray[np.int64]:
     return numbers.to_numpy()
 
 
-def timestamps(table: Table) -> npt.NDArray[np.int64]:
-    """Column `timestamp`, in microseconds after the earliest one."""
-    found, _ = instants(table, "timestamp")
-    return (found - found.min()).to_numpy()
+def timestamps(table: Table) -> tuple[npt.NDArray[np.int64], int, str]:
+    """Column `timestamp`, in microseconds after the earliest one; that one; the kind of times (see `instants`)."""
+    found, kind = instants(table, "timestamp")
+    earliest = int(found.to_numpy().min())
+    return found.to_numpy() - earliest, earliest, kind
 
 
 def instants(table: Table, name: str) -> tuple[pl.Series, str]:

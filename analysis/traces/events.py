@@ -18,7 +18,12 @@ def read(source: Source, asked: Asked) -> Log:
     when, other = ("round", "timestamp") if asked.length is None else ("timestamp", "round")
     table = source.observations(["client", when])
     ids = columns.client_ids(table)
-    round_ = columns.rounds(table) if asked.length is None else columns.timestamps(table) // asked.length
+    start, clock = None, ""
+    if asked.length is None:
+        round_ = columns.rounds(table)
+    else:
+        since, start, clock = columns.timestamps(table)
+        round_ = since // asked.length
     on = columns.available(table) if "available" in table.frame.columns else None
     n_rounds = int(round_.max()) + 1 if asked.rounds is None else asked.rounds
     table.require(when, round_ < n_rounds, f"in the first {n_rounds} rounds (rounds = {n_rounds})")
@@ -26,7 +31,7 @@ def read(source: Source, asked: Asked) -> Log:
     require_keys(len(names), n_rounds)
     table.require("client", client >= 0, asked.allowed)
     ignored = other if other in source.found else ""
-    return replace(_log(names, n_rounds, client, round_, on), when=when, ignored=ignored)
+    return replace(_log(names, n_rounds, client, round_, on), when=when, ignored=ignored, start=start, clock=clock)
 
 
 def _log(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from analysis.traces.columns import FARTHEST, MICRO, plain_ids
+from analysis.traces.columns import FARTHEST, MICRO, SECONDS, plain_ids
 from analysis.traces.intervals import from_runs
 from analysis.traces.log import Ints, Log
 from analysis.traces.names import Asked, repeated, require_keys
@@ -67,7 +67,8 @@ def read(path: Path, asked: Asked) -> Log:
     which, start, stop = _repeated(active, np.minimum(inactive, period[of]), period[of], n_rounds * asked.length)
     runs = Runs(client[of[which]], start // asked.length, -(-stop // asked.length))
     seen = np.isin(np.arange(len(names)), client)
-    return replace(from_runs(names, n_rounds, runs, None), seen=seen, n_rows=len(found), when="active")
+    log = from_runs(names, n_rounds, runs, None)
+    return replace(log, seen=seen, n_rows=len(found), when="active", start=0, clock=SECONDS)
 
 
 def _repeated(start: Ints, stop: Ints, period: Ints, horizon: int) -> tuple[Ints, Ints, Ints]:

@@ -21,7 +21,11 @@ def read(source: Source, asked: Asked) -> Log:
     """Columns `client`, `start`, `end`, and `available` where it stands."""
     table = source.observations(["client", "start", "end"])
     ids = columns.client_ids(table)
-    start, stop = _rounds(table) if asked.length is None else _binned(table, asked.length)
+    since, clock = None, ""
+    if asked.length is None:
+        start, stop = _rounds(table)
+    else:
+        start, stop, since, clock = _binned(table, asked.length)
     n_rounds = int(stop.max()) if asked.rounds is None else asked.rounds
     table.require("end", stop <= n_rounds, f"within the first {n_rounds} rounds (rounds = {n_rounds})")
     names, client = asked.place(ids)
@@ -29,7 +33,7 @@ def read(source: Source, asked: Asked) -> Log:
     table.require("client", client >= 0, asked.allowed)
     on = columns.available(table) if "available" in table.frame.columns else None
     log = from_runs(names, n_rounds, Runs(client, start, stop), on)
-    return replace(log, n_rows=len(start), n_unsorted=_unsorted(client, start), when="start")
+    return replace(log, n_rows=len(start), n_unsorted=_unsorted(client, start), when="start", start=since, clock=clock)
 
 
 def _rounds(table: Table) -> tuple[Ints, Ints]:
@@ -44,8 +48,8 @@ def _rounds(table: Table) -> tuple[Ints, Ints]:
     return start, stop
 
 
-def _binned(table: Table, length: int) -> tuple[Ints, Ints]:
-    """The rounds that an interval of time touches, counted from the earliest start."""
+def _binned(table: Table, length: int) -> tuple[Ints, Ints, int, str]:
+    """The rounds that an interval of time touches, counted from the earliest start; that one; the kind of times."""
     (begin, kind), (end, kind_of_end) = columns.instants(table, "start"), columns.instants(table, "end")
     if kind != kind_of_end:
         raise InputError("start and end of the log", [kind, kind_of_end], "times of one kind")
@@ -53,7 +57,7 @@ def _binned(table: Table, length: int) -> tuple[Ints, Ints]:
     first = int(begin.to_numpy().min())
     start: Ints = (begin.to_numpy() - first) // length
     stop: Ints = -((first - end.to_numpy()) // length)
-    return start, stop
+    return start, stop, first, kind
 
 
 def _unsorted(client: Ints, start: Ints) -> int:

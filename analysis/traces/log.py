@@ -35,6 +35,9 @@ class Log:
     when              the column that says when: "round", "timestamp", "start" of intervals, "active" of FedScale;
                       empty for a log that was not read and a matrix without rounds
     ignored           the other one of them, where the file has both
+    start             microseconds on `clock` at which round 0 begins; None where the log has rounds only
+    clock             what its times are: a kind that `analysis.traces.columns` names, with zero at the begin of 1970
+                      (UTC, or without an offset) or wherever its seconds begin; empty where there are none
     """
 
     clients: tuple[str, ...]
@@ -49,6 +52,8 @@ class Log:
     n_contradictions: int = 0
     when: str = ""
     ignored: str = ""
+    start: int | None = None
+    clock: str = ""
 
     @property
     def n_clients(self) -> int:
