@@ -52,6 +52,10 @@ def to_json(report: TraceReport) -> dict[str, Any]:
             }
             for one in report.findings
         ],
+        "fitted": {
+            "clients": [log.clients[n] for n in report.fitted],
+            "of": int(np.count_nonzero(log.participations())),
+        },
         "fits": [
             {
                 "family": fit.family, "parameters": fit.parameters, "log_likelihood": _finite(fit.log_likelihood),

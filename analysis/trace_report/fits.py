@@ -18,7 +18,7 @@ from fltheory.estimate import Estimate
 from fltheory.participation import Bernoulli, Cyclic, Markov, ParticipationProcess
 from fltheory.streams import stream
 
-MOST_FITTED, MOST_CELLS = 1000, 2 * 10**7  # clients, and clients times rounds; of more clients, as many are drawn
+MOST_FITTED, MOST_CELLS = 1000, 2 * 10**7  # clients, and clients times rounds; of more clients, so many are drawn
 NOT_YET_ONE = 1 - 1e-6  # a chain that stays for ever has no rate
 
 
@@ -52,7 +52,10 @@ class Fit:
 
 
 def fitted_clients(log: Log, seed: int = 0) -> Ints:
-    """The clients that `fits` looks at, sorted: those that took part, or 1,000 of them (fewer in a very long log)."""
+    """The clients that `fits` looks at, sorted: those that took part, or 1,000 of them (fewer in a very long log).
+
+    They are drawn without looking at what they did, any set of so many as likely as any other; the seed tells which.
+    """
     on, most = np.flatnonzero(log.participations()), max(1, min(MOST_FITTED, MOST_CELLS // log.n_rounds))
     return on if on.size <= most else np.sort(stream(seed, "trace.fits").choice(on, most, replace=False))
 

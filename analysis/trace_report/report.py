@@ -44,7 +44,7 @@ class TraceReport:
                   besides: the reach of the memory, or else a day; None where there is neither
     findings      what the tests found
     labelled      rates by label, if there are labels
-    fits          families by likelihood, on `n_fitted` clients
+    fits          families by likelihood, on the clients `fitted` (indices, sorted): see `fitted_clients`
     divergences   delta~^2(P) / d^2
     theorems      id -> what the log says of it
     cutoff, weight   the advised cutoff, and FedAU's weights with it for the round after the log
@@ -64,7 +64,7 @@ class TraceReport:
     findings: Sequence[Finding]
     labelled: Labelled | None
     fits: Sequence[Fit]
-    n_fitted: int
+    fitted: Ints
     divergences: Sequence[Divergence]
     theorems: Mapping[str, TheoremRuling]
     cutoff: advice.Cutoff
@@ -128,7 +128,7 @@ def trace_report(
         findings=findings if labelled is None else [*findings, labelled.test],
         labelled=labelled,
         fits=found,
-        n_fitted=fitted_clients(log, seed).size,
+        fitted=fitted_clients(log, seed),
         divergences=advice.intervals(log, day),
         theorems=rulings(Facts(log, away, findings)),
         cutoff=cutoff,

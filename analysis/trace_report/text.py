@@ -180,14 +180,14 @@ def tests(report: TraceReport) -> list[str]:
             who = f"; {one.clients.size} of {one.tested} clients, first of all {named}"
         lines.append(
             f"{one.name}: {said}{who}. Null: {one.null}. Statistic: {one.statistic}{value}. Level {one.level:g}, "
-            f"{one.correction}."
+            f"{one.correction}; {one.tested} clients."
         )
     return lines
 
 
 def fit_table(report: TraceReport) -> list[str]:
     """Families by BIC."""
-    rows: list[Sequence[str]] = [("family", "numbers", "log-likelihood", "AIC", "BIC", "shared by all (nominal 95 %)")]
+    rows: list[Sequence[str]] = [("family", "numbers", "log-likelihood", "AIC", "BIC", "shared (nominal 95 %)")]
     for fit in sorted(report.fits, key=lambda fit: fit.bic):
         shared = ""
         if fit.common:
@@ -196,12 +196,22 @@ def fit_table(report: TraceReport) -> list[str]:
         numbers = [f"{value:.1f}" if math.isfinite(value) else "-" for value in (fit.log_likelihood, fit.aic, fit.bic)]
         rows.append((fit.family, str(fit.parameters), *numbers, shared))
     note = (
-        f"on {report.n_fitted} clients that took part (others are left out, which favours one rate for all); -: the "
+        f"on {_fitted(report)} (others are left out, which favours one rate for all); -: the "
         "log shows no period that the family could have. Across unobserved rounds chains take their m-step transition. "
         "Shared parameters come out too small, and their intervals too narrow, where clients have few rounds. The best "
         "of these need not be right: see the tests."
     )
     return [*_table(rows), note]
+
+
+def _fitted(report: TraceReport) -> str:
+    took_part = int(np.count_nonzero(report.log.participations()))
+    if report.fitted.size == took_part:
+        return f"all {took_part} clients that took part"
+    return (
+        f"{report.fitted.size} of the {took_part} clients that took part, drawn at random whatever they did, the same "
+        "in each run (which: --json): these numbers are theirs"
+    )
 
 
 def divergence_table(report: TraceReport) -> list[str]:

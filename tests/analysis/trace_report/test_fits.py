@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from analysis.trace_report import to_json, to_text, trace_report
 from analysis.trace_report.cyclic import fit_cyclic
 from analysis.trace_report.fits import Fit, fits, fitted_clients
 from analysis.trace_report.maximise import profile, sections
@@ -154,7 +155,21 @@ def test_who_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fitted_clients(log).tolist() == [0, 2, 3]
     monkeypatch.setattr("analysis.trace_report.fits.MOST_FITTED", 2)
     assert set(fitted_clients(log)) < {0, 2, 3}
+    some = trace_report(log)
+    names = [log.clients[n] for n in fitted_clients(log)]
+    assert to_json(some)["fitted"] == {"clients": names, "of": 3}
+    told = " ".join(to_text(some).split())
+    assert f"on {len(names)} of the 3 clients that took part, drawn at random whatever they did, the same in" in told
     assert fits(dense([[0]], [[1]])) == []
+
+
+def test_a_thousand_clients_stand_for_all() -> None:
+    """Whether sorted by rate or not, their mean rate is that of all, within 5 standard errors of such a draw."""
+    log = sampled(Bernoulli(np.linspace(0.1, 0.9, 5000)), 20, 0)
+    drawn, on = fitted_clients(log), log.participations() / 20
+    assert drawn.tolist() == fitted_clients(log).tolist() != fitted_clients(log, seed=1).tolist()
+    assert np.unique(drawn).size == 1000
+    assert abs(on[drawn].mean() - on.mean()) < 5 * on.std() * np.sqrt((1 - 0.2) / 1000)
 
 
 def test_maxima() -> None:
