@@ -24,7 +24,6 @@ class _Ones:
 ANY = SimpleNamespace(constants=_Ones(), max_gap=(1,), rate=(1.0,))  # a problem and a process of which all holds
 # Letters that an assumption brings in, beside the constants that a problem can be asked for.
 BRINGS = {
-    "amplified.ass3p": frozenset({"round_divergence", "cohort_divergence", "interval_divergence"}),
     **dict.fromkeys(("fedlaavg.ass4", "fedlaavg.ass5"), frozenset({"staleness"})),  # by Lemmas 1 and 5
 }
 ASKED = {claim.id: frozenset(claim.holds_for(ANY).constants) for claim in ledger.values() if claim.asks is not None}

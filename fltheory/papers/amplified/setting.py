@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Rational, Symbol
 
-from fltheory.assumptions import bounded_dissimilarity, bounded_noise, smooth
+from fltheory.assumptions import bounded, bounded_dissimilarity, bounded_noise, smooth
 from fltheory.ledger import Bound, Paper
 from fltheory.symbols import (
     cohort_size,
@@ -110,6 +110,10 @@ ass3p = paper.assumption(
     mentions=(P, beta, nu, delta),
     latex=r"\Big\| \tfrac1P \textstyle\sum_{t=t_0}^{t_0+P-1} \sum_n q_t^n (\nabla F_n(\mathbf{x}) - "
     r"\nabla f(\mathbf{x})) \Big\|^2 \le \tilde\delta^2(P)",
+    # A problem decides whether, participation with how much less. The left sides of (5) and (6) add up to the weighted
+    # mean of ||grad F_n - grad f||^2 and (7) averages (5), so that each is at most d^2 whatever the weights; and where
+    # client n has a weight q at some time, ||grad F_n - grad f||^2 is at most (beta^2 + nu^2) / q.
+    asks=bounded(**dict.fromkeys(("round_divergence", "cohort_divergence", "interval_divergence"), "heterogeneity")),
 )  # fmt: skip
 
 rho_definition = paper.claim(
