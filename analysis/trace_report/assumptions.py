@@ -104,7 +104,7 @@ def _together(asked: Mapping[str, Ruling]) -> Ruling:
             id_, one = hit
             return replace(one, why=f"{id_}: {one.why}")
     if not asked:
-        return Ruling("cannot be told", "It states no assumption on who takes part.")
+        return Ruling("cannot be told", "It states no assumption that who takes part decides.")
     constants = {name: value for one in asked.values() for name, value in one.constants.items()}
     return Ruling("holds", f"{', '.join(asked)} holds, as far as the log goes.", constants=constants)
 

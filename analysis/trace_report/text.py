@@ -174,13 +174,13 @@ def tests(report: TraceReport) -> list[str]:
         if math.isnan(one.p_value):
             said = "nothing to test"
         value = "" if math.isnan(one.value) else f" = {one.value:.3g}"
-        who = ""
+        who = f" ({one.tested} clients)"
         if one.clients.size:
             named = ", ".join(report.log.clients[n] for n in one.clients[:MOST_NAMED])
             who = f"; {one.clients.size} of {one.tested} clients, first of all {named}"
         lines.append(
             f"{one.name}: {said}{who}. Null: {one.null}. Statistic: {one.statistic}{value}. Level {one.level:g}, "
-            f"{one.correction}; {one.tested} clients."
+            f"{one.correction}."
         )
     return lines
 
