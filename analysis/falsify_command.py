@@ -32,9 +32,11 @@ def falsify_claim(claim_id: str, *, budget: str, seed: int = 0, out: Path | None
     claim, seed = ledger[claim_id], count("--seed", seed, least=0)
     path = out or Path(f"{claim.id}.witness.json")
     require_writable(path)
-    search = falsify(claim, list(all_trials().get(claim.id, [])), seconds=seconds, seed=seed)
+    trials = list(all_trials().get(claim.id, []))
+    search = falsify(claim, trials, seconds=seconds, seed=seed)
     if search.found is None:
-        return "\n".join([_nothing(claim, search), *_record(claim, violated=False)]), False
+        searched = [line for trial in trials for line in _space(trial)]
+        return "\n".join([_nothing(claim, search), *searched, *_record(claim, violated=False)]), False
     witness.save(search.found, claim, path)
     missing = _record(claim, violated=True)
     what = "a counterexample to the claim as it is stated," if missing else "a counterexample"
@@ -108,7 +110,7 @@ def _facts(trial: Trial, point: Mapping[str, Any], judgement: Judgement, claim: 
     digits as decide it.
     """
     sides = judgement.sides
-    lines = [f"trial {trial.name}", *(f"  {line}".rstrip() for line in (getdoc(trial.evaluate) or "").splitlines())]
+    lines = _trial(trial)
     lines += [f"  {name} = {_shown(value)}" for name, value in point.items()]
     lines += [f"  {name} = {_shown(value)}" for name, value in sides.constants.items() if name not in point]
     holds = {True: "holds", False: "FAILS"}
@@ -122,6 +124,16 @@ def _facts(trial: Trial, point: Mapping[str, Any], judgement: Judgement, claim: 
     if irrational:
         lines.append(f"  {' and '.join(irrational)} irrational: compared with as many digits as decide it")
     return lines
+
+
+def _trial(trial: Trial) -> list[str]:
+    """The name of a trial and what it says of itself."""
+    return [f"trial {trial.name}", *(f"  {line}".rstrip() for line in (getdoc(trial.evaluate) or "").splitlines())]
+
+
+def _space(trial: Trial) -> list[str]:
+    """A trial and where its points were drawn from: outside of it nothing was looked for."""
+    return [*_trial(trial), *(f"  {name}: {domain}" for name, domain in trial.space.items())]
 
 
 def _decimals(value: Any) -> str:

@@ -90,7 +90,10 @@ def picture(paper: str | None = None) -> Picture:
         axes.text(x + PAD, y, names[id_], va="center", fontsize=7, bbox=box)
     present = [verdict for verdict in VERDICTS if verdict in verdicts.values()]
     handles = [Patch(facecolor=COLOURS[verdict], edgecolor="0.3", label=verdict) for verdict in present]
-    title = f"{paper or 'all papers'}: an arrow goes from a claim to what rests on it"
+    alone = len(claims) - len(places)
+    title = (
+        f"{paper or 'all papers'}: an arrow goes from a claim to what rests on it ({alone} without arrows not drawn)"
+    )
     axes.text(MARGIN, size[1] - 0.15, title, va="center", fontsize=8)
     axes.legend(
         handles=handles,

@@ -110,7 +110,8 @@ def _named(what: str, entry: Mapping[str, Any], verdicts: Sequence[Verdict]) -> 
     if entry["verdict"] not in verdicts:
         return ""
     named = [evidence.get(what, "").rstrip(". ") for evidence in entry["evidence"] if evidence["verdict"] in verdicts]
-    return "; ".join(dict.fromkeys(filter(None, named)))
+    kept = [text for text in dict.fromkeys(named) if not any(text != more and text in more for more in named)]
+    return "; ".join(filter(None, kept))
 
 
 def because(entry: Mapping[str, Any]) -> str:

@@ -115,7 +115,7 @@ def chosen_steps(claim: Claim, point: Point) -> Sides:
 
 
 def chosen_steps_in_turn(claim: Claim, point: Point) -> Sides:
-    """The same where the interval divergence is zero: up to rounding in floats."""
+    """One curvature, slopes that differ, additive noise; the interval divergence is zero, up to rounding in floats."""
     sides = chosen_steps(claim, point)
     least = 1e-12 * sides.constants["heterogeneity"] if isinstance(point["curvature"], float) else 0
     regular = bool(sides.constants["interval_divergence"] <= least)
@@ -300,7 +300,7 @@ def interval_is_a_number_of_rounds(claim: Claim, depth: Depth) -> Evidence:
         "P has to be rounded and be at least 1, with v > 0; the conditions on T and I are exactly P <= T/2 and that "
         "of Corollary 3.3, and the expectation of (7) enters averaged over the intervals.",
         found.domain, found.cases,
-        hypothesis="P rounded to a whole number that is at least 1, v > 0; fixed units",
+        hypothesis="P rounded to a whole number that is at least 1, v > 0",
         witness=given | {"S": size, "P": float(f"{chosen:.4g}")} | held,
     )  # fmt: skip
 

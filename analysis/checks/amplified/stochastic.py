@@ -58,7 +58,7 @@ def circulant_chains(claim: Claim, point: Point) -> Sides:
 
 @checks.trial(amplified.prop46_repaired, space=CHAIN)
 def circulant_chains_for_every_interval(claim: Claim, point: Point) -> Sides:
-    """The same against the sum of absolute autocovariances, of which those within the interval suffice."""
+    """The expected left side of (7) of a stationary chain, against the sum of its absolute autocovariances."""
     assert claim.bound is not None
     z, weight, constants, met = _stationary(point)
     constants["absolute_variance"] = weight[0] + 2 * sum(map(abs, weight[1:]))

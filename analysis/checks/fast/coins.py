@@ -33,7 +33,7 @@ SPACE: dict[str, Domain] = {
     "sampled": Whole(1, CLIENTS),
     "asked": Whole(1, CLIENTS // 2),
     "arbitrary": Real("1/1000000", 1, log=True),  # 1 - q
-    "rounds": Whole(1, 1000),
+    "rounds": Whole(1, 10**6),
 }
 
 
@@ -89,25 +89,25 @@ def sure(value: Any, point: Point) -> Any:
 
 @checks.trial(fast.thm2_app, SPACE)
 def coins_appendix(claim: Claim, point: Point) -> Sides:
-    """The appendix version on quadratics in two directions."""
+    """Four clients with curvatures L and mu in two directions, half the centres at +a and half at -a; coins decide."""
     return sides(claim, point)
 
 
 @checks.trial(fast.thm2_main, SPACE)
 def coins_main(claim: Claim, point: Point) -> Sides:
-    """The main-text version on the same."""
+    """Four clients with curvatures L and mu in two directions, half the centres at +a and half at -a; coins decide."""
     return sides(claim, point)
 
 
 @checks.trial(fast.thm2_repaired, SPACE)
 def coins_repaired(claim: Claim, point: Point) -> Sides:
-    """The repaired theorem on the same."""
+    """Four clients with curvatures L and mu in two directions, half the centres at +a and half at -a; coins decide."""
     return sides(claim, point)
 
 
 @checks.trial(fast.thm2_gen, SPACE | {"young": Real("1/100", 100, log=True)})
 def one_round(claim: Claim, point: Point) -> Sides:
-    """One round from a point, with any epsilon."""
+    """One round, with any epsilon, of four clients with curvatures L and mu in two directions and a coin."""
     assert claim.bound is not None
     point = {**point, "rounds": 1}
     constants = constants_of(point) | {"young_rate": point["young"], "square_before": 2 * point["start"] ** 2}
@@ -117,9 +117,9 @@ def one_round(claim: Claim, point: Point) -> Sides:
 # Each isolates a part: the start, heterogeneity, arbitrary rounds, noise.
 _PARTS: tuple[dict[str, Any], ...] = (
     {"spread": 1e-3, "flat_spread": 0.0, "variance": 0.0, "rounds": 1},
-    {"variance": 0.0, "start": 0.0, "arbitrary": 1e-6, "rounds": 1000, "sampled": 1},
-    {"variance": 0.0, "start": 0.0, "sampled": 4, "rounds": 1000},
-    {"variance": 1.0, "spread": 1e-3, "flat_spread": 0.0, "start": 0.0, "rounds": 1000},
+    {"variance": 0.0, "start": 0.0, "arbitrary": 1e-6, "rounds": 10**6, "sampled": 1},
+    {"variance": 0.0, "start": 0.0, "sampled": 4, "rounds": 10**6},
+    {"variance": 1.0, "spread": 1e-3, "flat_spread": 0.0, "start": 0.0, "rounds": 10**6},
 )
 
 

@@ -28,12 +28,19 @@ def _tuned_terms(claim: Claim, terms: dict[str, Any]) -> Evidence:
     off = {}
     for name, term in terms.items():
         ratio = sympy.simplify(term.subs(eta, claim.formulas["step"]) / claim.formulas[name])
-        if ratio.free_symbols - {fast.logarithm}:
-            off[name] = ratio
+        rest = ratio.subs({fast.logarithm: 1, mu: sympy.Symbol("mu")}).as_coeff_Mul()[1]
+        if rest.free_symbols:
+            off[name] = rest
     if not off:
         return Evidence("proved", "algebra", "Substitution of the step.", "all constants", len(terms))
     listed = "; ".join(f"{name} off by {ratio}" for name, ratio in off.items())
-    return Evidence("inconsistent", "algebra", f"At the stated step: {listed}.", cases=len(terms), witness=off)
+    return Evidence(
+        "inconsistent",
+        "algebra",
+        f"Numbers and the logarithm apart, at the stated step: {listed}.",
+        cases=len(terms),
+        witness=off,
+    )
 
 
 def _noise_term() -> Any:
@@ -64,7 +71,7 @@ def orders_of_the_main_text(claim: Claim, depth: Depth) -> Evidence:
 
 @checks.trial(fast.cor3_repaired, {name: domain for name, domain in SPACE.items() if name != "step_share"})
 def tuned_coins(claim: Claim, point: Point) -> Sides:
-    """The quadratics of Theorem 2, at the step that the corollary chooses."""
+    """Four clients with curvatures L and mu in two directions and coins, at the step that the corollary chooses."""
     constants = constants_of({**point, "step_share": 1 + 0 * point["spread"]})
     constants["local_lr"] = value_of(claim.formulas["local_lr"], constants)
     left = distance(point, constants) if constants["local_lr"] > 0 else constants["start_distance_square"]

@@ -112,10 +112,10 @@ def centre(target: Target, mean: Any) -> int:
     return int(target)
 
 
-def periodic(interval: int, rounds: int, who: Sequence[Target]) -> list[Target]:
+def periodic(interval: int, rounds: int, who: Sequence[Target], most: int = MOST_ROUNDS) -> list[Target]:
     """Snapshots in rounds 0, I, 2 I, ..., between them the given targets in turn."""
-    if rounds > MOST_ROUNDS:
-        raise InputError("rounds", rounds, f"at most {MOST_ROUNDS}")
+    if rounds > most:
+        raise InputError("rounds", rounds, f"at most {most}")
     turn: Iterator[int] = iter(range(rounds))
     return [None if r % interval == 0 else who[next(turn) % len(who)] for r in range(rounds)]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from analysis.checks import CheckBook, Depth, mutate, times
 from analysis.checks.certificates import Fact, chain, identity
-from analysis.checks.fast.family import AWAY, Family, Target, centre, periodic, short
+from analysis.checks.fast.family import AWAY, MOST_ROUNDS, Family, Target, centre, periodic, short
 from analysis.checks.points import value_of, witnessed
 from analysis.domains import Choice, Domain, Real, Several, Whole
 from analysis.evidence import Evidence
@@ -109,11 +109,13 @@ def family_constants(family: Family, point: Point, q: Any, rounds: int) -> dict[
     }
 
 
-def printed_sides(claim: Claim, point: Point, m: int) -> tuple[Any, dict[str, Any], dict[str, bool]]:
+def printed_sides(
+    claim: Claim, point: Point, m: int, most: int = MOST_ROUNDS
+) -> tuple[Any, dict[str, Any], dict[str, bool]]:
     """Left side, constants and facts of a run with snapshots of m of 2 clients every `interval` rounds."""
     q, rounds = shares(point)
     family = Family(point["step_share"] * largest_step(point, q, m, 1), point["steps"], m=m)
-    targets = periodic(point["interval"], rounds, point["who"])
+    targets = periodic(point["interval"], rounds, point["who"], most)
     found = followed(family, point["start"], targets)
     constants = family_constants(family, point, q, rounds) | {
         "snapshot_square": found.least_1,

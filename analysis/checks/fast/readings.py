@@ -26,7 +26,7 @@ checks = CheckBook()
 
 @checks.trial(fast.thm2_mixed, SPACE)
 def coins_mixed(claim: Claim, point: Point) -> Sides:
-    """The mixture on the same."""
+    """Four clients with curvatures L and mu in two directions, half the centres at +a and half at -a; coins decide."""
     return sides(claim, point)
 
 
@@ -42,7 +42,7 @@ def from_the_optimum(claim: Claim, point: Point) -> Sides:
 
 @checks.trial(fast.thm2_mixed_reverse, SPACE)
 def coins_mixed_reverse(claim: Claim, point: Point) -> Sides:
-    """The other mixture on the same."""
+    """Four clients with curvatures L and mu in two directions, half the centres at +a and half at -a; coins decide."""
     return sides(claim, point)
 
 
@@ -70,7 +70,7 @@ def condition_of_one_with_bound_of_the_other(claim: Claim, depth: Depth) -> Evid
     """Arbitrary rounds only, which the main-text condition admits at this unit of the loss."""
     summary = (
         "Main-text condition and appendix bound do not go together: with sigma_G = 1/16 the condition admits q = 0, "
-        "and E||x_R - x*||^2 = {left} passes (25), which is {right}."
+        "and E||x_R - x*||^2 = {left} is more than (25) allows, {right}."
     )
     bound = _bound_of_the_appendix(claim)
     if bound.verdict != "proved":

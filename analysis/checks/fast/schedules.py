@@ -140,13 +140,13 @@ COINS: dict[str, Domain] = {**CLIENTS, "q": Real(0, 1), "rounds": Whole(1, 10**9
 
 @checks.trial(fast.thm1_repaired_B, space=COINS)
 def coins(claim: Claim, point: Point) -> Sides:
-    """Exact moments in closed form; the others ask one side only, which is the worst that they can."""
+    """Coins, half the clients with (x-1)^2/2, half with (x+1)^2/2; the other rounds ask one side only, the worst."""
     return _coins(claim, point, 13)
 
 
 @checks.trial(fast.thm1_repaired_sharp, space={**COINS, "weight": Real("1/1000", 2, log=True)})
 def coins_with_weight(claim: Claim, point: Point) -> Sides:
-    """The same, with the free weight as another coordinate."""
+    """Coins, half the clients with (x-1)^2/2, half with (x+1)^2/2, and the free weight as another coordinate."""
     return _coins(claim, point, 8)
 
 

@@ -53,13 +53,13 @@ def runs_on_quadratics(claim: Claim, point: Point) -> Sides:
 
 @checks.trial(fedamd.thm48_proof, SPACE)
 def runs_at_the_step_of_the_proof(claim: Claim, point: Point) -> Sides:
-    """The same."""
+    """Several local steps on quadratics, with noise of anchors or of local steps."""
     return _average(claim, point)
 
 
 @checks.trial(fedamd.thm48_repaired, SPACE)
 def runs_at_the_repaired_step(claim: Claim, point: Point) -> Sides:
-    """The same."""
+    """Several local steps on quadratics, with noise of anchors or of local steps."""
     return _average(claim, point)
 
 

@@ -130,11 +130,14 @@ def no_meaning_serves_both(claim: Claim, depth: Depth) -> Evidence:
         for t in range(6):
             now = Round({**ALONE, "round": t})
             constants = now.constants | {"mean_cache_error": now.mean_error(reading)}
-            split = now.cache_error(now.before) <= right_side(claim.bound, constants)
             constants |= {"move_square": now.move_square()}
-            recursion = now.mean_error(reading, later=True) <= right_side(fedamd.lemE1b.bound, constants)
-            if not (split and recursion):
-                fails[reading] = f"{'(113)' if split else '(96)'} at t = {t}"
+            sides = {
+                "(96)": (now.cache_error(now.before), right_side(claim.bound, constants)),
+                "(113)": (now.mean_error(reading, later=True), right_side(fedamd.lemE1b.bound, constants)),
+            }
+            broken = [f"{which} at t = {t}, {left} > {right}" for which, (left, right) in sides.items() if left > right]
+            if broken:
+                fails[reading] = broken[0]
                 break
     where = {**fails, **assumed(claim, Round(ALONE).met)}
     if len(fails) == 3:

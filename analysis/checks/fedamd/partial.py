@@ -204,7 +204,10 @@ def coefficient_of_the_move(claim: Claim, depth: Depth) -> Evidence:
         return proof
     factor = sympy.simplify(of_periods[0] / of_periods[1])
     summary = f"(110) loses a factor {factor} of (99); the coefficient is positive at the step all the same."
-    where = {"printed": f["printed coefficient"], "from (99) and (108)": derived}
+    at = {A: 2, M: 4, K: 1, fedamd.L: 1, fedamd.eta_s: 1, fedamd.eta_l: Rational(1, 100), tau: 2}
+    where = {str(letter): value for letter, value in at.items()} | {
+        "printed": f["printed coefficient"].subs(at), "from (99) and (108)": derived.subs(at),
+    }  # fmt: skip
     return Evidence("inconsistent", "algebra", summary, cases=2, witness=where)
 
 

@@ -102,7 +102,7 @@ def noise_in_a_change(claim: Claim, point: Point) -> Sides:
 
 @checks.trial(fedamd.eq139, COUNT_SPACE)
 def variance_of_a_change(claim: Claim, point: Point) -> Sides:
-    """The same against (139)."""
+    """The noise of step k enters all later sums: against (139)."""
     return _counted(claim, point)
 
 

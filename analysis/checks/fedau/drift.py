@@ -160,7 +160,7 @@ def drift_of_one_client(claim: Claim, point: Point) -> Sides:
 
 @checks.trial(fedau.lemB32_improved, space=_DRIFT_SPACE)
 def drift_of_one_client_again(claim: Claim, point: Point) -> Sides:
-    """The same."""
+    """Local SGD on a quadratic: the largest mean squared drift."""
     return _local_run(claim, point, gradient=False)
 
 

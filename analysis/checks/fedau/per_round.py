@@ -83,7 +83,7 @@ def error_given_a_sample(claim: Claim, point: Point) -> Sides:
 
 @checks.trial(fedau.eqB68c, space=ROUND_SPACE)
 def error_given_a_sample_again(claim: Claim, point: Point) -> Sides:
-    """The same."""
+    """E[(p w_t - 1)^2] of a round, given one completed interval."""
     return _error_of_a_round(claim, point, given_sample=True)
 
 

@@ -108,7 +108,7 @@ def runs_with_given_weights(claim: Claim, point: Point) -> Sides:
 
 @checks.trial(fedau.thm2_option1, space=_space(Real("5/6", "7/6")))
 def runs_with_nearly_optimal_weights(claim: Claim, point: Point) -> Sides:
-    """The same with weights that are nearly 1/p_n."""
+    """Runs on F_n = L (x - b_n)^2/2 with weights given in advance that are nearly 1/p_n."""
     return _run(claim, point)
 
 

@@ -34,7 +34,7 @@ def average_error_of_one_client(claim: Claim, point: Point) -> Sides:
 
 @checks.trial(fedau.thm3_improved, space=AVERAGE_SPACE)
 def average_error_of_one_client_again(claim: Claim, point: Point) -> Sides:
-    """The same."""
+    """The mean over rounds of E[(p w_t - 1)^2]."""
     return average_error(claim, point)
 
 

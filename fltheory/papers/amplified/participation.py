@@ -45,14 +45,15 @@ eq11 = paper.claim(
 prop41 = paper.claim(
     "prop41", "Some beta^2 + nu^2 <= d^2 satisfy (5) and (6)",
     kind="proposition", where="Proposition 4.1",
-    words="There are beta^2 and nu^2 with beta^2 + nu^2 <= d^2 that satisfy (5) and (6) for all x and t, for the "
-    "smallest d^2 of (4).",
+    words="There are beta^2 and nu^2 with beta^2 + nu^2 <= d^2 that satisfy (5) and (6) for all x and t, whatever d^2 "
+    "satisfies (4).",
     assumes=(ass3,),
     bound=Bound("smallest beta^2 + nu^2 that satisfy (5) and (6) for all x and t", d**2, unit=SQUARED),
     uses=("amplified.eq11", "amplified.ass3p"),
     repaired_by="amplified.prop41.repaired",
     gap="The split (11) is exact for each x and t; (5) and (6) hold for all of them at once, so that the two "
-    "constants may be attained in different rounds. Only constants change downstream.",
+    "constants may be attained in different rounds. The smallest d^2 of (4) shows it; twice that would do. "
+    "Only constants change downstream.",
 )  # fmt: skip
 
 prop41_repaired = paper.claim(

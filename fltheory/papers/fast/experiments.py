@@ -123,7 +123,7 @@ five_percent = paper.claim(
 
 gap_3_18 = paper.claim(
     "fact.gap-3-18", "Arbitrary participation costs 3 % to 18 %",
-    kind="table", where="section 4, Observations",
+    kind="table", where="section 3.2, Observations",
     words="Against uniform participation the worst law costs from 3 to 18 points, column by column of Table 2.",
     formulas={"least": Rational(278, 100), "largest": Rational(1745, 100)},
     uses=("fast.table2",),

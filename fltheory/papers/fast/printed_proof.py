@@ -50,7 +50,7 @@ thm1_b = paper.claim(
     },
     uses=("fast.reddi3",),
     gap="The second is not implied by the conditions of the theorem if s > .4565, that is for m = n = 1 and 2; it "
-    "should stand among them (and prints K L under its root).",
+    "should stand among them (with K L outside its root; the copy that was read has it inside).",
 )  # fmt: skip
 
 thm1_c = paper.claim(

@@ -176,7 +176,7 @@ eq139 = paper.claim(
         "local step and noise": 12 * K * L_sigma**2 * eta_l**2 <= b_small,
     },
     formulas={"times of step k": 2 * (steps_done - 1)},
-    gap="The noise of step k counts (K - k)^2 times; their sum passes that from K = 6 on.",
+    gap="The noise of step k counts (K - k)^2 times; their sum exceeds that from K = 6 on.",
 )  # fmt: skip
 
 eq55 = paper.claim(

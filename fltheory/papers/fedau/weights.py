@@ -242,11 +242,11 @@ lemB71_improved = paper.claim(
 E16 = paper.claim(
     "E16", "(B.7.2) bounds 1/T by squared logarithm of base two",
     kind="equation", where="(B.7.2)",
-    words="1/T <= log^2(T)/T for T >= 2, with the logarithm of the lemma that (B.7.2) proves.",
+    words="1/T <= log_2^2(T)/T for T >= 2, which is of the order log^2(T)/T of the lemma that (B.7.2) proves.",
     conditions={"rounds": T >= 2},
     formulas={"printed step": log(T, 2) ** 2, "order of the lemma": log(T) ** 2},
     uses=("fedau.lemB71",),
-    gap="The step is written with the logarithm of base two, the lemma with the natural one: a constant factor.",
+    gap="The step is written with the logarithm of base two, the lemma with the natural one: O(.) hides the factor.",
 )  # fmt: skip
 
 E7 = paper.claim(
