@@ -123,7 +123,7 @@ def curve(run: Run, label: str, metric: str, smooth: float = 0) -> Curve | None:
 
 
 def _own(run: Run, label: str, metric: str) -> pl.DataFrame | None:
-    data = run.data()
+    data = run.frame
     own = data.filter(pl.col("algorithm") == label)
     return None if own.is_empty() or metric not in data.columns else own
 
@@ -148,7 +148,7 @@ def _finished(run: Run) -> str:
     asked = int(run.experiment["replicates"])
     if run.status == "complete":
         return in_seeds([asked])
-    rows = run.data().select("algorithm", "replicate").unique()["algorithm"].to_list()
+    rows = run.frame.select("algorithm", "replicate").unique()["algorithm"].to_list()
     done = {rows.count(label) for label in labels(run)}
     return in_seeds([asked]) if done == {asked} else f"{' or '.join(map(str, sorted(done)))} of {in_seeds([asked])}"
 
@@ -157,7 +157,7 @@ def _early(run: Run) -> str:
     """Which seeds of which algorithms stopped before the last round, as those that diverge do; empty if none did."""
     if run.status == "complete" and not run.reason:
         return ""
-    last = run.data().group_by("algorithm", "replicate").agg(pl.col("round").max())
+    last = run.frame.group_by("algorithm", "replicate").agg(pl.col("round").max())
     early = last.filter(pl.col("round") < run.experiment["rounds"]).sort("replicate")
     told: dict[str, dict[int, list[int]]] = {label: {} for label in labels(run)}
     for label, seed, at in early.select("algorithm", "replicate", "round").iter_rows():

@@ -19,6 +19,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -64,6 +65,11 @@ class Run:
     sha256: str | None
     models: str | None = None
     start: str | None = None
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """`data`, read once and kept with this object, for who looks at them many times."""
+        return self.data()
 
     def data(self) -> pl.DataFrame:
         """One row for each algorithm, replicate and recorded round, one column a metric; empty if there is none.

@@ -29,7 +29,7 @@ def spread_over_clients(given: Given) -> Picture:
     run = given.runs[FILE]
     rows: list[dict[str, Any]] = []
     seeds = dict.fromkeys(labels(run), 0)
-    last = run.data().filter(pl.col("round") == run.experiment["rounds"])
+    last = run.frame.filter(pl.col("round") == run.experiment["rounds"])
     with house_style():
         figure = new_figure(2.3, WIDTH)
         panels = figure.subplots(1, len(PANELS), sharey=True)
