@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -103,13 +103,15 @@ def _made(
             continue
         if given.faulty:
             damaged = [] if setting.run else [file for file in given.faulty if file in runs]
-            mend = f"; {_offer(f'{kind} {name}', damaged, setting)}" if damaged else ""
+            mend = f". {_offer(f'{kind} {name}', damaged, setting)}" if damaged else ""
             setting.broken.append(f"{faulty(name, given, made is not None)}{mend}")
         if made is not None:
             yield name, exhibit, made
         own, filled = given.runs, exhibit.filled_by(setting.scale)
         if exhibit.experiments and not filled:
-            setting.tell(f"{name}: no run at {setting.scale} scale fills a cell{_where_filled(kind, name, exhibit)}")
+            setting.tell(
+                f"At {setting.scale} scale nothing is trained that {name} shows{_elsewhere(kind, name, exhibit)}"
+            )
         lacking = [file for file in filled if file not in own or own[file].status != "complete"]
         lacking = [file for file in lacking if file not in given.faulty]
         if lacking and not setting.run:
@@ -126,10 +128,10 @@ def faulty(name: str, given: Given, made: bool) -> str:
     return f"{name} is made without {why}" if made else f"{name} is not made: {why}"
 
 
-def _where_filled(kind: Kind, name: str, exhibit: Exhibit) -> str:
-    """What to type for the scales at which runs do; to be added to a sentence."""
+def _elsewhere(kind: Kind, name: str, exhibit: Exhibit) -> str:
+    """What to type for the scales at which something is; to be added to a sentence."""
     commands = [f"`fltheory {kind} {name} --scale {scale}`" for scale in SCALES if exhibit.filled_by(scale)]
-    return f"; others do: {' or '.join(commands)}" if commands else ""
+    return f"; at other scales it is: {' or '.join(commands)}" if commands else ""
 
 
 def _run_missing(files: Iterable[str], runs: dict[str, Run], setting: Setting) -> list[str]:
@@ -148,28 +150,29 @@ def _run_missing(files: Iterable[str], runs: dict[str, Run], setting: Setting) -
 
 
 def _offer(command: str, files: list[str], setting: Setting) -> str:
-    """Which runs are missing, what to type, and how long it takes."""
+    """Which runs are missing, what to type, how long it takes, and what must be done first for some of them."""
     which = files[0] if len(files) == 1 else f"{files[0]} and {counted(len(files) - 1, 'more file')}"
-    missing = f"{setting.store} has no whole run of {which} at {setting.scale} scale; "
     total, refused = 0.0, []
     for file in files:
         if not Path(file).is_file():
-            return f"{file} is not here; run this in the folder that has it (what comes with fltheory: its checkout)"
+            return f"{file} is not in this folder; type the same in the one that has it (of this project: its checkout)"
         try:
             total += seconds(file, setting.scale)
         except InputError as error:
-            refused.append(str(error))
-    type_this = f"type `fltheory {command} --scale {setting.scale}{setting.typed} --run`"
-    takes = f", which takes about {in_words(total)} on one core" if total else ""
-    rest = f", for {len(refused)} of them only after this: {refused[0]}" if total and refused else ""
-    return missing + type_this + takes + rest if total else f"{missing}{type_this} after this: {refused[0]}"
+            refused.append(f"{error.argument} {error.value} must be {error.allowed}")
+    missing = f"{setting.store} has no finished run of {which} at {setting.scale} scale"
+    typed = f"`fltheory {command} --scale {setting.scale}{setting.typed} --run`"
+    them = "it" if len(files) == 1 else "them"
+    why, able = "; ".join(dict.fromkeys(refused)), len(files) - len(refused)
+    if not able:
+        return f"{missing}. {typed} cannot make {them} yet: {why}"
+    some = f"{able} of these {len(files)}" if refused else them
+    rest = f". It cannot make the {'others' if len(refused) > 1 else 'other'} yet: {why}" if refused else ""
+    return f"{missing}. {typed} makes {some}, in about {in_words(total)} on one core{rest}"
 
 
 def _captioned(exhibit: Exhibit, given: Given) -> Picture:
     picture: Picture = exhibit.make(given)
-    if given.faulty:  # a figure cannot tell them from runs that are not there
-        lacks = [re.sub("^Not run", "Not run or left out", words) for words in picture.lacks]
-        picture = replace(picture, lacks=lacks)
     if given.runs:
         _caption(picture, given)
     return picture

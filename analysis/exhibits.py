@@ -12,6 +12,7 @@ that of the paper: this figure is `amplified.fig2`. Figures return an `analysis.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint
@@ -35,6 +36,11 @@ class Given:
     scale: str
     runs: Mapping[str, Run]
     faulty: Mapping[str, InputError] = field(default_factory=dict)
+
+    @property
+    def without(self) -> str:
+        """Why something is not there, as far as a figure can tell: not which of its files should have had it."""
+        return "not run or left out" if self.faulty else "not run"
 
 
 @dataclass(frozen=True)
@@ -88,10 +94,12 @@ def given_of(exhibit: Exhibit, scale: str, runs: Mapping[str, Run], faults: Mapp
 def chosen(kind: Literal["figures", "tables"], names: Iterable[str]) -> dict[str, Exhibit]:
     """Those of these names, a paper's name standing for all of its own; without names all there are.
 
+    Those of a paper in the order in which it numbers them, then ours.
+
     Raises InputError for an unknown name, and names an entry point behind which there is no mapping to exhibits.
     """
     books = {paper: _book(entry) for paper, entry in plugins.entries(f"fltheory.{kind}").items()}
-    known = {f"{paper}.{name}": exhibit for paper, book in books.items() for name, exhibit in book.items()}
+    known = {f"{paper}.{name}": book[name] for paper, book in books.items() for name in _in_order(book)}
     wanted = list(names)
     for name in wanted:
         if name not in known and name not in books:
@@ -101,6 +109,20 @@ def chosen(kind: Literal["figures", "tables"], names: Iterable[str]) -> dict[str
         for name, exhibit in known.items()
         if not wanted or name in wanted or name.partition(".")[0] in wanted
     }
+
+
+def _in_order(book: Mapping[str, Exhibit]) -> list[str]:
+    """Names by the number that begins what they are about, such as "Figure 10: ..." or "Table C.4.1: ...".
+
+    >>> _in_order({n: Exhibit(n, print, ()) for n in ("Ours: b", "Figure D.2: x", "Figure 10: x", "Figure 2: x")})
+    ['Figure 2: x', 'Figure 10: x', 'Figure D.2: x', 'Ours: b']
+    """
+
+    def place(name: str) -> tuple[bool, str, list[int]]:
+        number = re.match(r"\w+ ([A-Z]?)([\d.]+):", book[name].about)
+        return (False, number[1], [int(part) for part in number[2].split(".") if part]) if number else (True, "", [])
+
+    return sorted(book, key=place)
 
 
 def _book(entry: EntryPoint) -> Mapping[str, Exhibit]:

@@ -51,7 +51,7 @@ def methods(given: Given) -> Picture:
         else list(METHODS.values())
         for title in DATA.values()
     }
-    picture = over_rounds(shown, SHOWN, names=names, declared=declared)
+    picture = over_rounds(given, shown, SHOWN, names=names, declared=declared)
     unfinished = told("Without a step size of which all seeds came to the last round", early, len(DATA))
     left = {title: list(_left_out(file, given.scale, tried[title])) for file, title in DATA.items() if title in runs}
     return replace(
@@ -69,7 +69,7 @@ def methods(given: Given) -> Picture:
 def intervals(given: Given) -> Picture:
     run = given.runs[INTERVAL]
     cycle = run.experiment["process"]["n_groups"] * run.experiment["process"]["rounds_each"]
-    return over_rounds({f"Fashion-MNIST, a cycle of {cycle} rounds": (run, labels(run))}, SHOWN)
+    return over_rounds(given, {f"Fashion-MNIST, a cycle of {cycle} rounds": (run, labels(run))}, SHOWN)
 
 
 def _named(run: Run, method: str) -> str:

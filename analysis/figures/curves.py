@@ -26,12 +26,13 @@ COSTS = {  # of training, summed since its beginning: axis, factor
 FIRST = 0.05  # share of the rounds that need not be in the frame
 ABREAST = 3  # columns of one row beside each other
 LETTERS = 46  # of the names of a legend, in a line as wide as a column in print
-BELOW = 14.5  # letters of a label below, in an inch of the width that its axes have
+BELOW = 13  # letters of a label below, in an inch of the width that its axes have
 
 Shown = Mapping[str, tuple[Run, str]]  # what the legend calls a line -> run and label of the algorithm
 
 
 def over_rounds(
+    given: Given,
     runs: Mapping[str, tuple[Run, Sequence[str]]],
     metrics: Sequence[str],
     smooth: float = 0,
@@ -48,10 +49,11 @@ def over_rounds(
     """
     called = names or {}
     columns = {title: {called.get(one, one): (run, one) for one in shown} for title, (run, shown) in runs.items()}
-    return panels(columns, [(metric, ROUND) for metric in metrics], smooth, declared)
+    return panels(given, columns, [(metric, ROUND) for metric in metrics], smooth, declared)
 
 
 def panels(
+    given: Given,
     columns: Mapping[str, Shown],
     rows: Sequence[tuple[str, str]],
     smooth: float = 0,
@@ -91,27 +93,31 @@ def panels(
     found: dict[str, set[str]] = {}
     for row in data:
         found.setdefault(row["data"], set()).add(row.get("line", row["algorithm"]))
-    return Picture(figure, data, lacking(declared or {title: list(shown) for title, shown in columns.items()}, found))
+    wanted = declared or {title: list(shown) for title, shown in columns.items()}
+    return Picture(figure, data, lacking(given, wanted, found))
 
 
 def lacking(
-    declared: Mapping[str, Iterable[str]], found: Mapping[str, Collection[str]], kind: str = "panel"
+    given: Given, declared: Mapping[str, Iterable[str]], found: Mapping[str, Collection[str]], kind: str = "panel"
 ) -> list[str]:
     """What panels lack of the lines that they should have, in sentences.
 
+    given  says whether some may be not there as their run is faulty
     kind   what is named as a whole if it has nothing of what it should have, but others have
 
-    >>> lacking({"left": ["a", "b, c"], "right": ["a", "b, c"]}, {"left": ["a"], "right": ["b, c"]})
+    >>> given = Given("laptop", {})
+    >>> lacking(given, {"left": ["a", "b, c"], "right": ["a", "b, c"]}, {"left": ["a"], "right": ["b, c"]})
     ['Not run: b, c (left)', 'Not run: a (right)']
-    >>> lacking({"left": ["a", "b"], "right": ["b"]}, {"left": ["a"]})
+    >>> lacking(given, {"left": ["a", "b"], "right": ["b"]}, {"left": ["a"]})
     ['Not run: b (left)', 'Not run: the panel right']
-    >>> lacking({"left": ["a", "b"]}, {})
+    >>> lacking(given, {"left": ["a", "b"]}, {})
     ['Not run: a; b']
     """
     missing = {panel: [name for name in names if name not in found.get(panel, ())] for panel, names in declared.items()}
     empty = [panel for panel in declared if not found.get(panel)] if any(found.values()) else []
-    partly = told("Not run", {panel: names for panel, names in missing.items() if panel not in empty}, len(declared))
-    whole = f"Not run: the {kind}{'s' * (len(empty) > 1)} {'; '.join(empty)}"
+    without = given.without.capitalize()
+    partly = told(without, {panel: names for panel, names in missing.items() if panel not in empty}, len(declared))
+    whole = f"{without}: the {kind}{'s' * (len(empty) > 1)} {'; '.join(empty)}"
     return [*partly, *([whole] if empty else [])]
 
 

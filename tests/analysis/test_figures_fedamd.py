@@ -45,7 +45,7 @@ def test_methods_over_rounds_and_gradients(tmp_path: Path) -> None:
     assert lines_of(picture) == {f"{a} of 100 clients": 6 for a in (20, 40, 100)}
     above, below = picture.figure.axes[0], picture.figure.axes[3]
     assert (above.get_xlabel(), below.get_xlabel()) == (
-        "round (band: one sd, n = 3 seeds)", "gradients, $10^5$ samples"
+        "round (band: one sd,\nn = 3 seeds)", "gradients, $10^5$ samples"
     )  # fmt: skip
     assert {str(line.get_label()) for line in below.lines} == set(METHODS)
     for line in below.lines:

@@ -152,7 +152,9 @@ def test_a_foreign_package_adds_a_figure(foreign_package: Path) -> None:
     done = subprocess.run(command, env=environment, cwd=foreign_package, capture_output=True, text=True, check=False)
     assert done.returncode == 1  # nothing was drawn
     assert done.stdout == ""
-    assert "mypaper.fig1 is not drawn: results has no whole run of experiments/mine.toml at smoke scale" in done.stderr
+    assert (
+        "mypaper.fig1 is not drawn: results has no finished run of experiments/mine.toml at smoke scale" in done.stderr
+    )
     command.append("--run")
     done = subprocess.run(command, env=environment, cwd=foreign_package, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["figures/mypaper_fig1_smoke.png", "figures/mypaper_fig1_smoke.csv"]

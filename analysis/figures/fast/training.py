@@ -59,7 +59,7 @@ def accuracy_over_q(given: Given) -> Picture:
                         for q, one in own.items()
                     ]
                 if not axes.lines:
-                    without = "left out or\nnot run" if given.faulty else "not run"
+                    without = given.without.replace(" or ", " or\n")
                     axes.text(0.5, 0.5, without, transform=axes.transAxes, ha="center", color=GREY)
                     axes.set_yticks([])
                 axes.set_xticks(range(len(ORDER)), [TICKS.get(q, q) for q in ORDER], rotation=90)
@@ -79,8 +79,8 @@ def accuracy_over_q(given: Given) -> Picture:
         line = f"{_panel(*at)}, {LAWS[law]}"
         means.setdefault(line, {})[_q(q)] = value
         seeds.setdefault(line, {})[_q(q)] = value.n or 0, asked
-    lacks = lacking(dict.fromkeys(panels, LAWS.values()), laws)
-    lacks += lacking({line: map(_q, ORDER) for line in seeds}, seeds)
+    lacks = lacking(given, dict.fromkeys(panels, LAWS.values()), laws)
+    lacks += lacking(given, {line: map(_q, ORDER) for line in seeds}, seeds)
     return Picture(figure, rows, lacks + undrawn(means) + short(seeds))
 
 
@@ -146,10 +146,10 @@ def adaptive(given: Given) -> Picture:
         handles = {line.get_label(): line for axes in grid[0] for line in axes.lines}
         figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=2)
     declared = {name: [f"lambda = {strength}" for strength in SHOWN] for name in LAWS.values()}
-    return Picture(figure, rows, lacking(declared, seeds) + short(seeds))
+    return Picture(figure, rows, lacking(given, declared, seeds) + short(seeds))
 
 
 def _probabilities(run: Run, label: str) -> pl.DataFrame:
     """q of an algorithm at the recorded rounds, which the last round has none of."""
-    data = run.data().filter(pl.col("algorithm") == label).rename({"snapshot_probability": "q"})
+    data = run.frame.filter(pl.col("algorithm") == label).rename({"snapshot_probability": "q"})
     return data.filter(pl.col("q").is_not_null() & pl.col("q").is_not_nan()).sort("replicate", "round")

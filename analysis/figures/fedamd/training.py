@@ -51,7 +51,7 @@ def _of(number: int, about: str, name: str, wanted: tuple[str, ...], rows: list[
     def draw(given: Given) -> Picture:
         columns = {participants(run.experiment, sources[file]): shown(run, wanted) for file, run in given.runs.items()}
         everyone = (participants(asked(file, given.scale), paper) for file, paper in sources.items())
-        return panels(columns, rows, declared=dict.fromkeys(everyone, wanted))
+        return panels(given, columns, rows, declared=dict.fromkeys(everyone, wanted))
 
 
 _of(1, "test accuracy by the probability of an anchor, K = 10", "probabilities", PROBABILITIES, [ACCURACY])
@@ -88,7 +88,7 @@ def _of_batches(number: int, which: str, label: str, everything: str) -> None:
         for file, paper in sources.items():
             own = asked(file, given.scale)
             declared.setdefault(participants(own, paper), []).append(large_batch(own, label))
-        return panels(columns, [ACCURACY, LOSS], declared=declared)
+        return panels(given, columns, [ACCURACY, LOSS], declared=declared)
 
 
 def large_batch(experiment: Mapping[str, Any], label: str) -> str:
@@ -118,4 +118,4 @@ def emnist(given: Given) -> Picture:
     }
     columns = {titles[file]: shown(run, EMNIST[file][1], AS_IN_TABLE2) for file, run in given.runs.items()}
     declared = {title: [AS_IN_TABLE2.get(one, one) for one in EMNIST[file][1]] for file, title in titles.items()}
-    return panels(columns, [ACCURACY, ("test_accuracy", "gradient_samples")], declared=declared)
+    return panels(given, columns, [ACCURACY, ("test_accuracy", "gradient_samples")], declared=declared)

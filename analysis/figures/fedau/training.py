@@ -28,7 +28,7 @@ def _over_rounds(number: int, data: str, title: str) -> None:
 
     @enter(figures, f"figD2{number}", f"Figure D.2.{number}: {title}, Bernoulli participation, over the rounds", file)
     def draw(given: Given) -> Picture:
-        return over_rounds({title: (given.runs[file], TABLE1)}, tuple(METRICS), SMOOTH)
+        return over_rounds(given, {title: (given.runs[file], TABLE1)}, tuple(METRICS), SMOOTH)
 
 
 for _number, (_data, _title) in enumerate(
@@ -41,7 +41,7 @@ for _number, (_data, _title) in enumerate(
 def fashion_over_rounds(given: Given) -> Picture:
     """As Figures D.2.1 to 4, on data that the paper does not use."""
     (run,) = given.runs.values()
-    return over_rounds({"Fashion-MNIST (not in the paper)": (run, TABLE1)}, tuple(METRICS), SMOOTH)
+    return over_rounds(given, {"Fashion-MNIST (not in the paper)": (run, TABLE1)}, tuple(METRICS), SMOOTH)
 
 
 @enter(figures, "fig1", "Figure 1: test accuracy of FedAU against the cutoff K, by the floor of the rates", *CUTOFFS)
@@ -93,7 +93,7 @@ def _over_cutoffs(given: Given, files: Mapping[str, str], metrics: list[str]) ->
         panels[-1].set_xticks(range(len(cutoffs)), [r"$\infty$" if np.isinf(K) else f"{K:g}" for K in cutoffs])
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     declared = {title: [f"K = {K:g}" for K in cutoffs] for title in files.values()}  # a floor has all that another has
-    return Picture(figure, rows, lacking(declared, seeds, "line") + undrawn(means) + short(seeds))
+    return Picture(figure, rows, lacking(given, declared, seeds, "line") + undrawn(means) + short(seeds))
 
 
 def _cutoffs(run: Run) -> dict[float, str]:

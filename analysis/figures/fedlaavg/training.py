@@ -69,7 +69,7 @@ def _by_availability(number: int, data: str, metric: str, files: Mapping[str, st
             title: [_name(label) for label in (*asked_labels(file, "paper"), *everywhere)]
             for file, title in files.items()
         }
-        picture = panels(columns or {"sequential SGD": ideal}, [(metric, ROUND)], declared=declared)
+        picture = panels(given, columns or {"sequential SGD": ideal}, [(metric, ROUND)], declared=declared)
         return picture if sequential else replace(picture, lacks=[*picture.lacks, NO_FILES])
 
 
@@ -94,7 +94,7 @@ def _by_size(number: int, data: str, metric: str) -> None:
         }
         there = {title: shown for title, shown in columns.items() if shown}
         declared = {title: list(panel.values()) for title, panel in SIZES[data].items()}
-        return panels(there, [(metric, ROUND)], declared=declared)
+        return panels(given, there, [(metric, ROUND)], declared=declared)
 
 
 for _metric, _numbers in {"train_loss": (4, 5, 6, 7), "test_accuracy": (8, 9, 10, 11)}.items():
@@ -108,4 +108,4 @@ for _metric, _numbers in {"train_loss": (4, 5, 6, 7), "test_accuracy": (8, 9, 10
 def mnist_200(given: Given) -> Picture:
     """The setting of Figure 4 at the smallest number of clients of Figure 5."""
     run = given.runs[SMALL]
-    return over_rounds({"MNIST, N = 200, E = 50, D = 1": (run, labels(run))}, tuple(METRICS), names=NAMES)
+    return over_rounds(given, {"MNIST, N = 200, E = 50, D = 1": (run, labels(run))}, tuple(METRICS), names=NAMES)

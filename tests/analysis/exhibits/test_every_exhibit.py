@@ -16,7 +16,8 @@ from tests.analysis.exhibits.made import FIGURES, TABLES, cut, draw, tables_of
 from tests.analysis.runs import made_up
 
 PUBLISHED = {  # of these papers
-    *(f"fedau.fig{n}" for n in ("1", "C61", "C62", "D21", "D22", "D23", "D24", "D41", "D42", "D51", "D52", "D61")),
+    *(f"fedau.fig{n}" for n in ("1", "C61", "C62", "D21", "D22", "D23", "D24", "D31")),
+    *(f"fedau.fig{n}" for n in ("D41", "D42", "D51", "D52", "D61")),
     "amplified.fig1", "amplified.fig2",
     *(f"fedlaavg.fig{n}" for n in range(2, 12)),
     *(f"fast.fig{n}" for n in range(1, 5)),
@@ -32,12 +33,24 @@ def test_the_entry_points_name_the_books_of_these_papers() -> None:
     assert set(TABLES) <= set(entries["fltheory.tables"])
 
 
-def test_every_published_figure_of_these_papers_is_there(books: object) -> None:
+def test_every_published_figure_and_table_of_these_papers_is_there(books: object) -> None:
     known = chosen("figures", [])
     assert set(known) >= PUBLISHED
+    tables = {
+        f"{paper}.tab{n}" for paper, last in (("amplified", 1), ("fast", 8), ("fedamd", 4)) for n in range(1, last + 1)
+    }
+    assert set(chosen("tables", [])) >= tables | {f"fedau.tab{n}" for n in ("1", "C41", "D11", "D31", "D61")}
     for name, exhibit in known.items():
         assert exhibit.about.startswith(("Figure ", "Ours: ")), name
         assert all(Path(file).is_file() for file in exhibit.experiments), name
+
+
+def test_figures_stand_in_the_order_of_their_paper_and_ours_after_them(books: object) -> None:
+    numbers = [f"fedamd.fig{n}" for n in range(1, 12)]
+    assert list(chosen("figures", ["fedamd"])) == [*numbers, "fedamd.ratio_over_period"]
+    assert list(chosen("figures", ["fedau.figD22", "fedau.figC61", "fedau.fig1"])) == [
+        "fedau.fig1", "fedau.figC61", "fedau.figD22"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [f"{paper}.{name}" for paper, book in FIGURES.items() for name in book])

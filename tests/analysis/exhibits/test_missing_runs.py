@@ -29,7 +29,7 @@ def test_a_partial_run_is_offered_to_be_finished(books: object, tmp_path: Path) 
     _, told = draw(["amplified.fig2"], tmp_path, tmp_path / "store")
     (offer,) = told
     assert offer.startswith("amplified.fig2 has runs that were interrupted: ")
-    assert "type `fltheory figures amplified.fig2 --scale smoke --run`" in offer
+    assert "`fltheory figures amplified.fig2 --scale smoke --run` makes it, in about" in offer
 
 
 def test_the_run_with_whose_models_another_begins_is_made_first(
@@ -50,10 +50,9 @@ def test_a_figure_without_runs_says_what_to_type_and_the_others_are_drawn(
     paths, told = draw(["fedau.fig1", "fedau.figC61"], tmp_path / "out", tmp_path / "store", scale="laptop")
     assert [path.name for path in paths] == ["fedau_figC61.png", "fedau_figC61.csv"]
     assert told == [
-        f"fedau.fig1 is not drawn: {tmp_path / 'store'} has no whole run of experiments/fedau/cutoffs.toml and "
-        "1 more file "
-        "at laptop scale; "
-        "type `fltheory figures fedau.fig1 --scale laptop --run`, which takes about 20 min on one core"
+        f"fedau.fig1 is not drawn: {tmp_path / 'store'} has no finished run of experiments/fedau/cutoffs.toml and "
+        "1 more file at laptop scale. "
+        "`fltheory figures fedau.fig1 --scale laptop --run` makes them, in about 20 min on one core"
     ]
 
 
@@ -70,7 +69,42 @@ def test_a_figure_with_some_of_its_runs_is_drawn(
     first, sentence = told
     assert first == "fedau.fig1 is not whole. Not run: the line p ≥ 0"
     assert sentence.startswith("fedau.fig1 lacks runs: ")
-    assert sentence.endswith("--run` after this: data set must be fetched first (run: fltheory data fetch x); got 'x'")
+    assert sentence.endswith("--run` cannot make it yet: data set x must be fetched first (run: fltheory data fetch x)")
+
+
+def test_of_runs_some_of_which_cannot_be_made_yet_the_offer_says_how_many_can_and_what_the_others_need(
+    books: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def takes(file: str, scale: str) -> float:
+        if "cifar10" in file or "shakespeare" in file:
+            name = "cifar-10" if "cifar10" in file else "shakespeare"
+            raise InputError("data set", name, f"fetched first (run: fltheory data fetch {name})")
+        return 60.0
+
+    monkeypatch.setattr(exhibit_command, "seconds", takes)
+    _, (offer,) = draw(["fast.fig3"], tmp_path / "out", tmp_path / "store", scale="laptop")
+    assert offer == (
+        f"fast.fig3 is not drawn: {tmp_path / 'store'} has no finished run of "
+        "experiments/fast/fmnist-alpha-0.05-beta.toml and 11 more files at laptop scale. "
+        "`fltheory figures fast.fig3 --scale laptop --run` makes 6 of these 12, in about 6 min on one core. "
+        "It cannot make the others yet: data set cifar-10 must be fetched first (run: fltheory data fetch cifar-10); "
+        "data set shakespeare must be fetched first (run: fltheory data fetch shakespeare)"
+    )
+
+
+def test_the_data_of_a_run_are_read_once_for_all_that_shows_them(
+    books: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = (*fedamd_figures.training.files("probabilities"), *fedamd_figures.training.files("table2"))
+    made = {made_up(file, "laptop", tmp_path / "store").key for file in files}
+    read: list[str] = []
+    data = stored.Run.data
+    monkeypatch.setattr(stored.Run, "data", lambda run: read.append(run.key) or data(run))
+    setting = Setting("laptop", tmp_path / "store", False, [].append)
+    monkeypatch.setattr(exhibit_command, "seconds", lambda file, scale: 1.0)
+    names = [f"fedamd.fig{n}" for n in (1, 2, 3, 5, 9)]
+    assert len(list(exhibit_command.figures(names, "png", tmp_path / "out", setting))) == 10
+    assert sorted(read) == sorted(made)
 
 
 @pytest.mark.parametrize("fault", ["no data", "two runs"])
@@ -96,7 +130,7 @@ def test_a_damaged_run_keeps_only_its_own_figures_and_tables_from_being_made(
     (sentence,) = setting.broken
     assert sentence.startswith("amplified.fig2 is not made: ")
     assert ("is missing" if fault == "no data" else "a single run of") in sentence
-    again = "type `fltheory figures amplified.fig2 --scale laptop --run`, which takes about 1 s on one core"
+    again = "`fltheory figures amplified.fig2 --scale laptop --run` makes it, in about 1 s on one core"
     assert (again in sentence) is (fault == "no data")  # of two runs none is damaged
     setting = Setting("laptop", tmp_path / "store", False, [].append)
     texts = list(exhibit_command.tables(["fedamd"], "text", setting))
@@ -104,7 +138,7 @@ def test_a_damaged_run_keeps_only_its_own_figures_and_tables_from_being_made(
     assert f"left out, as the file or its stored run is faulty: {table2}" in texts[1]
     (sentence,) = setting.broken
     assert sentence.startswith(f"fedamd.tab2 is made without {table2}: ")
-    assert ("type `fltheory tables fedamd.tab2" in sentence) is (fault == "no data")
+    assert ("`fltheory tables fedamd.tab2" in sentence) is (fault == "no data")
 
 
 def test_what_a_damaged_run_leaves_is_drawn_and_says_so(
@@ -124,7 +158,7 @@ def test_what_a_damaged_run_leaves_is_drawn_and_says_so(
     assert len(list(exhibit_command.figures(["fedau.fig1"], "png", tmp_path / "out", setting))) == 2
     (sentence,) = setting.broken
     assert sentence.startswith(f"fedau.fig1 is made without {floor}: run must be one whose data can be read")
-    assert "type `fltheory figures fedau.fig1 --scale laptop --run`, which takes about" in sentence
+    assert "`fltheory figures fedau.fig1 --scale laptop --run` makes it, in about" in sentence
     assert {row["floor"] for row in shown[0].rows} == {"p ≥ 0.02"}
     above = " ".join(shown[0].figure.texts[0].get_text().split())
     assert above.endswith(
@@ -154,7 +188,7 @@ def test_runs_that_fill_no_cell_are_neither_offered_nor_made(
         assert "measured at" not in text
         assert "no run at laptop scale fills this; runs at " in text
         (sentence,) = told
-        assert sentence.startswith(f"{name}: no run at laptop scale fills a cell; others do: ")
+        assert sentence.startswith(f"At laptop scale nothing is trained that {name} shows; at other scales it is: ")
         assert sentence.endswith(f"`fltheory tables {name} --scale paper`")
 
 
@@ -198,7 +232,7 @@ def test_the_command_that_is_offered_has_the_options_that_were_typed(
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == 1
-    typed = f"type `fltheory figures fedau.fig1 --scale laptop --out {out} --store '{store}' --run`, which takes"
+    typed = f"`fltheory figures fedau.fig1 --scale laptop --out {out} --store '{store}' --run` makes them, in"
     assert typed in capsys.readouterr().err
 
 
@@ -209,8 +243,8 @@ def test_outside_a_checkout_what_needs_no_run_is_there(
     paths, told = draw(["fedau.figD22", "fedau.figC62"], Path("out"), Path("results"))
     assert len(paths) == 2
     assert told[0].endswith(
-        "experiments/fedau/table1-cifar10-bernoulli.toml is not here; run this in the folder that has it "
-        "(what comes with fltheory: its checkout)"
+        "experiments/fedau/table1-cifar10-bernoulli.toml is not in this folder; "
+        "type the same in the one that has it (of this project: its checkout)"
     )
 
 
@@ -269,7 +303,7 @@ def test_missing_runs_are_made_on_demand(
 
     make("e.toml")
     _, told = draw(["mine.e"], Path("out"), Path("s"))
-    assert "which takes about" in told[0]
+    assert "makes it, in about" in told[0]
     assert drawn == []
     paths, told = draw(["mine.e"], Path("out"), Path("s"), run=True)
     assert len(paths) == 2
@@ -282,7 +316,7 @@ def test_missing_runs_are_made_on_demand(
     setting = Setting("smoke", Path("s"), False, [].append)
     assert list(exhibit_command.figures(["mine.read"], "png", Path("out"), setting)) == []
     (sentence,) = setting.broken
-    assert "type `fltheory figures mine.read --scale smoke --run`, which takes about" in sentence
+    assert "`fltheory figures mine.read --scale smoke --run` makes it, in about" in sentence
     assert len(draw(["mine.read"], Path("out"), Path("s"), run=True)[0]) == 2
     assert run.data().height == run.rows
     del book["read"]

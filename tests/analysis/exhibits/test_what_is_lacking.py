@@ -17,6 +17,7 @@ from analysis.figures import fedlaavg as fedlaavg_figures
 from analysis.figures.style import Picture
 from analysis.stored_runs import runs_of
 from analysis.tables import fast as fast_tables
+from fltheory.errors import InputError
 from sims import store as stored
 from tests.analysis.exhibits.made import cut
 from tests.analysis.runs import made_up
@@ -164,6 +165,15 @@ def test_a_picture_names_the_panels_of_the_published_figure_that_were_not_run(
     box = title.get_window_extent()
     assert 0 <= box.x0 < box.x1 <= picture.figure.bbox.width
     assert not [1 for axes in picture.figure.axes if axes.get_tightbbox().overlaps(box)]
+
+
+def test_what_no_file_has_is_not_run_whatever_else_is_left_out(tmp_path: Path) -> None:
+    exhibit = fedlaavg_figures.figures["fig6"]
+    first, second, third = exhibit.experiments
+    left = {second: InputError("run", "a", "one whose data can be read")}
+    picture = exhibit.make(Given("laptop", {first: made_up(first, "laptop", tmp_path)}, left))
+    titles = [fedlaavg_figures.training.TWEETS[file] for file in (second, third)]
+    assert picture.lacks == [f"Not run or left out: the panels {'; '.join(titles)}", fedlaavg_figures.training.NO_FILES]
 
 
 def test_laws_without_a_run_are_named_beside_the_panels_that_are_empty(tmp_path: Path) -> None:
