@@ -91,7 +91,7 @@ def _panel(axes: Axes, paper: str, rows: Sequence[Mapping[str, Any]]) -> None:
     axes.set_yticks(range(len(rows)), [str(row["claim"]) for row in rows], fontsize=5.5)
     axes.set(xscale="log", xlim=(LEFT, RIGHT), ylim=(len(rows) - 0.3, -0.7))
     axes.set_title(f"{paper}: {len(rows)} bounds with a ratio", pad=3)
-    axes.set_xlabel("largest ratio found (no unit); above 1 the statement fails", fontsize=6.5, labelpad=1)
+    axes.set_xlabel("largest ratio found (no unit);\nabove 1 the statement fails", fontsize=6.5, labelpad=1)
     axes.tick_params(axis="y", length=0)
     axes.tick_params(axis="x", labelsize=6)
 

@@ -7,12 +7,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from cycler import cycler
 from matplotlib import rc_context, rcParams
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from PIL import Image
 
 from analysis.files import whole_file
 
@@ -28,6 +30,7 @@ LINES: tuple[tuple[str, Any], ...] = (  # colours of Okabe and Ito (2008), each 
     (SKY, (0, (2, 1))),
     (GREY, (0, (1, 2))),
 )
+DATES = {".svg": "Date", ".pdf": "CreationDate"}  # left out: the same picture is the same file
 WIDTH, COLUMN = 7.0, 3.4  # inches, two columns and one in print
 
 
@@ -92,9 +95,22 @@ def band(axes: Axes, x: Any, middle: Any, low: Any, high: Any, line: tuple[str, 
 def save(figure: Figure, path: Path) -> Path:
     """Write a picture of the kind its name ends in, under a temporary name, then rename.
 
-    Raises InputError if the path cannot be written.
+    What stands above it also goes along as text, for `caption_of`. Raises InputError if the path cannot be written.
     """
-    undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    told: dict[str, str | None] = {DATES[path.suffix]: None} if path.suffix in DATES else {}
+    if (above := figure.get_suptitle()) and path.suffix in (".svg", ".png"):
+        told["Description"] = above.replace("\n", " ")
     with whole_file(path) as partial:
-        figure.savefig(partial, format=path.suffix[1:], metadata=undated.get(path.suffix))
+        figure.savefig(partial, format=path.suffix[1:], metadata=told)
     return path
+
+
+def caption_of(path: Path) -> str:
+    """The text that stands above a picture of `save`, .svg or .png; empty if there is none, or no such picture."""
+    try:
+        if path.suffix == ".svg":
+            return ElementTree.parse(path).findtext(".//{http://purl.org/dc/elements/1.1/}description", "")
+        with Image.open(path) as picture:
+            return str(picture.info.get("Description", ""))
+    except (OSError, ElementTree.ParseError):
+        return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +10,8 @@ from pathlib import Path
 
 from analysis.exhibit_command import faulty, stem
 from analysis.exhibits import Exhibit, chosen, given_of
-from analysis.report.html import Html, element, join, page, prose, scrolled, section, table, unbroken
+from analysis.figures.style import caption_of
+from analysis.report.html import Html, element, items, join, page, prose, scrolled, section, table, unbroken
 from analysis.stored_runs import asked, runs_of
 from analysis.tables.layout import Table
 from fltheory.errors import InputError
@@ -29,7 +31,7 @@ class Shown:
     figures    name -> what it is
     files      name of a figure -> ending ("svg", "png", "csv") -> the file that is copied to the report's `figures`
     undrawn    names of figures of whose runs the store has none
-    runs       the runs behind the tables
+    runs       the runs behind the tables, and behind those pictures that name them
     broken     name -> why a table could not be made, or not with all its runs
     """
 
@@ -65,13 +67,15 @@ def find(scale: str, store: Path, folder: Path | None) -> Shown:
     every = [file for exhibit in (*known.values(), *figures.values()) for file in exhibit.experiments]
     faults: dict[str, InputError] = {}
     runs = runs_of(dict.fromkeys(file for file in every if Path(file).is_file()), scale, store, faults)
-    undrawn = {
-        name
-        for name, figure in figures.items()
-        if figure.experiments and not given_of(figure, scale, runs, faults).runs
-    }
     tables: dict[str, Table] = {}
     used: dict[str, Run] = {}
+    undrawn = set()
+    for name, figure in figures.items():
+        own = given_of(figure, scale, runs, faults).runs
+        caption = _caption(files.get(name, {}))
+        used.update({file: run for file, run in own.items() if run.key[:12] in caption})
+        if figure.experiments and not own:
+            undrawn.add(name)
     broken: dict[str, str] = {}
     shown = Shown(scale, store, tables, figures, files, frozenset(undrawn), [], broken)
     for name, exhibit in known.items():
@@ -125,10 +129,23 @@ def exhibits_page(shown: Shown) -> str:
             "numbers. A cell that was not run says so.",
         ),
         _how_to_draw(shown),
-        element("p", "Go to: ", join(*(join(element("a", paper, href=f"#{paper}"), " ") for paper in papers))),
+        items((_contents(shown, paper) for paper in papers), class_="contents"),
         *parts,
         at=AT,
     )
+
+
+def _contents(shown: Shown, paper: str) -> Html:
+    """Links to a paper's part, and to each of its figures and tables: by number, ours by name."""
+    titles = {name: exhibit.about for name, exhibit in shown.figures.items()}
+    titles |= dict.fromkeys(shown.broken, "") | {name: made.title for name, made in shown.tables.items()}
+    links = []
+    for name, title in titles.items():
+        own, _, short = name.partition(".")
+        number = re.search(r"(Figure|Table) [\w.]+(?=:)", title)
+        if own == paper:
+            links.append(join(" ", element("a", unbroken(number[0] if number else short), href=f"#{name}")))
+    return join(element("a", paper, href=f"#{paper}"), ":", *links)
 
 
 def _how_to_draw(shown: Shown) -> Html:
@@ -155,7 +172,14 @@ def _figure(shown: Shown, name: str) -> Html:
         return element("div", element("h3", unbroken(about)), _how_to_draw_one(shown, name), id=name)
     links = [join(element("a", kind, href=path), " ") for kind, path in paths.items()]
     image = scrolled(element("a", element("img", src=picture, alt=about, loading="lazy"), href=picture))
-    return element("figure", element("h3", unbroken(about)), image, element("figcaption", *links), id=name)
+    above = _caption(files)  # it stands in the picture too, which may be wider than a phone
+    text = [element("p", unbroken(above), class_="above note")] if above else []
+    return element("figure", element("h3", unbroken(about)), image, element("figcaption", *text, *links), id=name)
+
+
+def _caption(files: Mapping[str, Path]) -> str:
+    """What stands above the picture of these files that is shown."""
+    return next((caption_of(files[kind]) for kind in SHOWN if kind in files), "")
 
 
 def _how_to_draw_one(shown: Shown, name: str) -> Html:

@@ -74,7 +74,7 @@ def provenance_page(facts: Facts, runs: Sequence[Run]) -> str:
             element(
                 "p",
                 "A check that draws random numbers has its seed in its code, and so in its hash. The runs behind the "
-                "tables:",
+                "figures and tables:",
             ),
             table(
                 ("What was run", "Seed", "SHA-256 of its data"),

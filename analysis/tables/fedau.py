@@ -103,9 +103,9 @@ def tab_c41(given: Given) -> Table:
                 "gamma": Cell(row["local_lr"], f"{used['local_lr']:g}" if used else NOT_HERE),
                 "eta": Cell(f"{float(row['global_lr']):g}", f"{used.get('global_lr', 1):g}" if used else NOT_HERE),
             }
-        measured = f"used at {given.scale} scale: {file}" if own else f"{file} is not here"
+        measured = f"asked for at {given.scale} scale by {file}, run or not" if own else f"{file} is not here"
         sections.append(Section(called, measured, rows, {"scale": given.scale}))
-    return Table("FedAU, Table C.4.1: step sizes", _source("Table C.4.1"), sections, heads=("published", "used"))
+    return Table("FedAU, Table C.4.1: step sizes", _source("Table C.4.1"), sections, heads=("published", "asked for"))
 
 
 @enter(tables, "tabD11", "Table D.1.1: accuracy on CIFAR-10 by the heterogeneity of participation", *ALPHAS.values())

@@ -70,3 +70,12 @@ def test_no_claim_rests_on_one_of_another_paper() -> None:
     """So a graph for each paper shows all there is."""
     assert set(PAPERS) == {claim.paper for claim in ledger.values()}
     assert all(used.startswith(f"{claim.paper}.") for claim in ledger.values() for used in claim.uses)
+
+
+def test_a_label_below_does_not_run_into_the_names_of_the_next_column() -> None:
+    figure = figures["tightness"].make(Given("laptop", {})).figure
+    figure.draw_without_rendering()
+    names = [label.get_window_extent() for axes in figure.axes for label in axes.get_yticklabels()]
+    below = [axes.xaxis.label.get_window_extent() for axes in figure.axes]
+    space = 0.1 * figure.dpi
+    assert not [1 for box in below for name in names if box.padded(space).overlaps(name) and box.x0 < name.x0]

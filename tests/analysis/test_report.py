@@ -22,7 +22,7 @@ from analysis.report import write
 from analysis.report.algorithm import algorithm_page
 from analysis.report.claim import claim_page
 from analysis.report.claims import KINDS, claims_page, kinds_of_check
-from analysis.report.exhibits import exhibits_page, find
+from analysis.report.exhibits import Shown, exhibits_page, find
 from analysis.report.facts import AGAINST, Facts
 from analysis.report.html import PAGES, element
 from analysis.report.pseudocode import RECIPES
@@ -154,6 +154,9 @@ def test_figures_tables_and_their_claims(site: Path, pages: Pages) -> None:
     assert "figures/fedau_figC61.svg" in [img.get("src") for img in page.iter("img")]
     assert "not run" in text_of(page)
     assert "../exhibits.html#fedau.tab1" in links(pages["claims/fedau.tab1.html"])
+    (contents,) = (node for node in page.iter("ul") if node.get("class") == "contents")
+    assert {f"#{name}" for name in (*chosen("figures", []), *chosen("tables", []))} < set(links(contents))
+    assert {"Figure C.6.1", "Table D.6.1", "tightness"} < {text_of(link) for link in contents.iter("a")}
 
 
 def test_a_damaged_run_leaves_its_table_in_the_report_without_it(
@@ -192,6 +195,20 @@ def test_a_figure_that_is_not_there_has_the_command_that_draws_it(
         assert codes[0] == f"fltheory figures {name} --format svg --out pictures --scale laptop {place}{run}"
         assert ("none of its runs is stored" in text_of(part)) is bool(run)
     assert f"fltheory report --figures pictures --scale laptop {place}" in text_of(page)
+
+
+def test_the_runs_behind_a_picture_are_those_that_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(
+        "analysis.report.exhibits.chosen", lambda kind, _: chosen(kind, ["fedlaavg"]) if kind == "figures" else {}
+    )
+    runs = [
+        made_up(f"experiments/fedlaavg/mnist-{size}.toml", "laptop", tmp_path / "store") for size in ("N200", "N600")
+    ]
+    figure = new_figure(1)
+    figure.suptitle(f"mnist, 3 seeds; run {runs[0].key[:12]}")
+    save(figure, tmp_path / "fedlaavg_fig5_laptop.svg")
+    assert [run.key for run in find("laptop", tmp_path / "store", tmp_path).runs] == [runs[0].key]
 
 
 def test_provenance_without_a_place_of_this_machine(site: Path) -> None:
@@ -351,6 +368,42 @@ def test_on_a_phone_a_wide_picture_is_as_large_as_in_print_and_scrolls(site: Pat
     shown = tab.eval_on_selector_all("img", "all => all.map(one => one.getBoundingClientRect().width)")
     assert shown == pytest.approx([96 * COLUMN] * 2 + [96 * WIDTH] * 2, rel=0.01)
     assert tab.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_the_caption_of_a_picture_wraps_on_a_phone_and_stands_in_the_picture_elsewhere(
+    site: Path, tab: Any, tmp_path: Path
+) -> None:
+    name, words = "amplified.fig2", "Laptop scale. Fashion-MNIST, 100 rounds, run 0123456789ab. " * 4
+    figure = new_figure(1, WIDTH)
+    figure.suptitle(words.replace(". ", ".\n").strip())
+    files = {kind: save(figure, tmp_path / f"picture.{kind}") for kind in ("png", "svg")}
+    exhibit = chosen("figures", [name])[name]
+    (tmp_path / "style.css").write_bytes((site / "style.css").read_bytes())
+    (tmp_path / "figures").mkdir()
+    for kind, file in files.items():
+        shown = Shown("laptop", tmp_path, {}, {name: exhibit}, {name: {kind: file}}, frozenset(), [], {})
+        shutil.copyfile(file, tmp_path / "figures" / file.name)
+        (tmp_path / "page.html").write_text(exhibits_page(shown), encoding="utf-8")
+        box = "one => (({left, right, height}) => [left, right, height])(one.getBoundingClientRect())"
+        for width in (390, 1280):
+            tab.set_viewport_size({"width": width, "height": 740})
+            tab.goto((tmp_path / "page.html").as_uri())
+            assert tab.inner_text(".above") == words.strip()
+            left, right, height = tab.eval_on_selector(".above", box)
+            assert (left >= 0 and right <= 390 and height > 100) if width == 390 else height == 1
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_names_in_a_graph_are_as_large_as_it_was_drawn(site: Path, tab: Any, tmp_path: Path) -> None:
+    """However wide it is: it scrolls."""
+    save(new_figure(1, 20), tmp_path / "graph.svg")
+    (tmp_path / "style.css").write_bytes((site / "style.css").read_bytes())
+    graph = "<main><div class='wide graph'><a href='x'><img src='graph.svg'></a></div></main>"
+    (tmp_path / "page.html").write_text(f"<!DOCTYPE html><link rel='stylesheet' href='style.css'>{graph}")
+    tab.set_viewport_size({"width": 1280, "height": 740})
+    tab.goto((tmp_path / "page.html").as_uri())
+    assert tab.eval_on_selector("img", "one => one.getBoundingClientRect().width") == pytest.approx(20 * 96, rel=0.01)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 1280
 
 
 def test_lines_do_not_end_inside_names(site: Path, tab: Any) -> None:

@@ -131,9 +131,9 @@ def test_a_seed_that_stopped_early_has_diverged(tmp_path: Path) -> None:
 def test_step_sizes_at_the_scale_of_the_paper_are_the_published_ones() -> None:
     rows = lines(fedau.tables["tabC41"].make(Given("paper", {})))
     assert len(rows) == 56
-    assert all(float(row["published"]) == float(row["used"]) for row in rows)
+    assert all(float(row["published"]) == float(row["asked for"]) for row in rows)
     laptop = lines(fedau.tables["tabC41"].make(Given("laptop", {})))
-    assert {row["used"] for row in laptop if row["column"] == "gamma"} == {"0.003"}
+    assert {row["asked for"] for row in laptop if row["column"] == "gamma"} == {"0.003"}
 
 
 def test_orders_stand_beside_recorded_verdicts() -> None:

@@ -30,15 +30,15 @@ figures: dict[str, Exhibit] = {}
 
 @enter(figures, "figD41", "Figure D.4.1: aggregation weights under Bernoulli participation, K = inf")
 def weights_bernoulli(given: Given) -> Picture:
-    return _weights(Bernoulli)
+    return _weights(Bernoulli, "Bernoulli")
 
 
 @enter(figures, "figD42", "Figure D.4.2: aggregation weights under cyclic participation, K = inf")
 def weights_cyclic(given: Given) -> Picture:
-    return _weights(Cyclic)
+    return _weights(Cyclic, "cyclic")
 
 
-def _weights(process: Callable[..., ParticipationProcess]) -> Picture:
+def _weights(process: Callable[..., ParticipationProcess], name: str) -> Picture:
     """Panel (a) is of 250 clients with rates as in Appendix C.6, the others of one client each: one trace, the exact
     mean and standard deviation of its law, and the inverse of its rate."""
     rates = label_correlated_rates(label_mixes(N_CLIENTS, SEED), RATE_ALPHA, MEAN_RATE, FLOOR, SEED).rates
@@ -81,7 +81,7 @@ def _weights(process: Callable[..., ParticipationProcess]) -> Picture:
                 {"panel": title, "round": t, "weight": w, "known": target, "exact mean": m, "exact sd": s}
                 for t, w, m, s in zip(rounds.tolist(), trace.tolist(), mean.tolist(), sd.tolist(), strict=True)
             ]
-        axes.set_xlabel(r"round $t$ ($K = \infty$)")
+        axes.set_xlabel(rf"round $t$ ({name} participation, $K = \infty$)")
         figure.supylabel(r"aggregation weight $\omega_t$ (no unit)", fontsize=8)
         figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return Picture(figure, rows)
