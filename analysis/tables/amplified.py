@@ -33,6 +33,9 @@ def tab1(given: Given) -> Table:
         "Amplified FedAvg, Table 1: upper bounds on the error",
         f"{paper.title}, {paper.edition}, Table 1",
         [Section("Leading terms for large T", "verdicts of `fltheory verify`, one for each statement", rows)],
-        ["The verdict on the rows as they are printed is that of amplified.tab1: `fltheory show amplified.tab1`."],
+        [
+            '"Ours" is the paper\'s word for its own results.',
+            "The verdict on the rows as they are printed is that of amplified.tab1: `fltheory show amplified.tab1`.",
+        ],
         ("published", "verdict"),
     )
