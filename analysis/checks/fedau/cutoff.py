@@ -10,7 +10,7 @@ import sympy
 from sympy import Rational, Symbol
 
 from analysis.checks import CheckBook, Depth, mutate, put, times, without
-from analysis.checks.certificates import Fact, at_most_one, chain, nonnegative
+from analysis.checks.certificates import Fact, at_most_one, chain, identity, nonnegative
 from analysis.checks.fedau.quadratics import independent
 from analysis.checks.tools import SLACK, gives, made_with, rests_on
 from analysis.evidence import Evidence, Tally, conditional
@@ -211,19 +211,22 @@ def bias_at_the_chosen_cutoff(claim: Claim, depth: Depth) -> Evidence:
     fedau.E16,
     mutants=[
         mutate("printed step", "natural logarithm", lambda e: sympy.log(T) ** 2),
-        put("printed step", 2, 1),
         put("order of the lemma", 2, 3),
-        put("order of the lemma", 2, 1),
+        times("order of the lemma", 2),
+        without("rounds"),
     ],
 )
+@rests_on({"rounds": T >= 2})
 def of_the_order_of_the_lemma(claim: Claim, depth: Depth) -> Evidence:
     """1 <= log_2^2 T at T = 2, from where it grows; beside the logarithm of the lemma a constant factor."""
     printed, lemma = claim.formulas["printed step"], claim.formulas["order of the lemma"]
+    of_the_lemma = fedau.lemB71.formulas["published order"] * 2 * sympy.log(1 / (1 - min_rate))
     ratio = sympy.simplify(printed / lemma)
     facts = [
         Fact("equality at T = 2", printed.subs(T, 2) == 1),
         Fact("the square of a logarithm, which grows", not (printed / sympy.log(T) ** 2).free_symbols),
         Fact("a number times the order of the lemma", not ratio.free_symbols),
+        identity("that order, without R", of_the_lemma - lemma / T),
     ]
     factor = f"{float(ratio):.3g}" if facts[2].holds else ""
     return chain(facts, f"Equality at T = 2; {factor} times the order of the lemma.")
