@@ -20,7 +20,7 @@ from fltheory.participation import Recorded
 from fltheory.streams import stream
 from sims.arrays import Array, array_namespace
 from sims.catalogue import label_of, setup_of
-from sims.divergence import Diverged, stable_step
+from sims.divergence import Stopped, stable_step
 from sims.experiment import Experiment, Origin
 from sims.problems.base import Problem
 from sims.recorder import METRICS, Record, check_metrics, recorded
@@ -102,8 +102,8 @@ def check(experiment: Experiment, model: npt.NDArray[Any] | None = None) -> None
 
 
 def _suffering(experiment: Experiment) -> AbstractContextManager[None]:
-    """One training that diverges does not keep the others of its experiment from being run."""
-    return suppress(Diverged) if experiment.kind == "train" else nullcontext()
+    """One training that diverges, or whose module fails, does not keep the others of its experiment from being run."""
+    return suppress(Stopped) if experiment.kind == "train" else nullcontext()
 
 
 def _run_first_round(experiment: Experiment, one: Setup, model: npt.NDArray[Any] | None) -> None:

@@ -46,13 +46,13 @@ def loading(package: str, argument: str, value: str) -> Iterator[None]:
         raise InputError(argument, value, allowed) from error
 
 
-def reason_of(error: Exception) -> str:
+def reason_of(error: BaseException) -> str:
     """What an error of a library says, in one short line."""
     reason = " ".join(f"{type(error).__name__}: {error}".split())
     return reason if len(reason) <= 160 else reason[:157] + "..."
 
 
-def is_out_of_memory(error: Exception) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
     """Whether there was no memory left.
 
     Torch raises a RuntimeError for it, of a kind of its own on a card alone, and a library that does not fit into what

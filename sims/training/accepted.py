@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
@@ -10,16 +12,32 @@ from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.parameter import is_lazy
 
 from fltheory.errors import InputError
-from sims.refusals import reason_of
-from sims.training.buffers import averaged, changed, require_policy
+from sims.training.buffers import averaged, changed, require_policy, stepping
+from sims.training.engines import logits_of
 from sims.training.layout import Layout
 from sims.training.rehearsal import INPUTS_STAY, SETTLED, close, rehearsing, require_plain_outputs
-from sims.training.watch import PURE, drawing_nothing, generators, unwritten
+from sims.training.watch import PURE, drawing_nothing, generators, refusing, unwritten, with_gradients
 
 PROBE = 3  # samples on which a module is tried
 LOOKED_AT = 2**22  # numbers of the inputs that are looked at together
 ALONE = "one that treats each sample by itself (group or layer normalisation)"
+ROUNDED = f"{ALONE}: alone and in a batch it differs by more than 0.1 %, which can also be rounding made large"
 AGAIN = "one that gives the same again (it counts its calls, or draws numbers that torch does not seed)"
+
+Evaluating = Callable[[], AbstractContextManager[Any]]  # torch.no_grad, or torch.enable_grad
+
+
+@contextmanager
+def accepting(module: nn.Module) -> Iterator[None]:
+    """Around all that is done to accept a module: gradients are on, and one that is refused is in its mode again."""
+    modes = [(part, part.training) for part in module.modules()]
+    try:
+        with with_gradients():
+            yield
+    except BaseException:
+        for part, mode in modes:
+            part.training = mode
+        raise
 
 
 def require_trainable(
@@ -28,7 +46,7 @@ def require_trainable(
     targets: Tensor,
     buffers: str = "refuse",
     test: tuple[Tensor, Tensor] | None = None,
-) -> None:
+) -> Evaluating:
     """Raise InputError unless the module can be trained on these data, with this policy for its buffers.
 
     Its parameters are floats of one dtype, all trained, and have no hooks, and its buffers allow the policy
@@ -37,23 +55,46 @@ def require_trainable(
     sample does not depend on the others of the batch, but for local steps with averaged buffers; and it gives finite
     logits (B, classes) for as many classes as there are. All inputs are finite. Test data, if there are any, are inputs
     that it takes, with classes that it has logits of. Its steps are tried elsewhere (`sims.training.rehearsal`).
+
+    What is given back is what it is to be evaluated in: `torch.no_grad`, or `torch.enable_grad` for a module that only
+    works with gradients, as it hangs hooks on what it makes.
     """
     require_shapes(module)
     require_policy(buffers, module)
     if buffers != "refuse":
         module.eval()
     _require_parameters(module)
-    _require_layers(module)
+    _require_layers(module, buffers)
     if not len(inputs):
         raise InputError("inputs", tuple(inputs.shape), "some samples")
     _require_finite("inputs", inputs)
+    some, classes = inputs[:PROBE], int(targets.max()) + 1
     with rehearsing(module, inputs.device) as back:
-        classes = _require_outputs(module, inputs[:PROBE], int(targets.max()) + 1)
+        found = _require_outputs(module, some, classes)
+        back()
+        evaluating: Evaluating = torch.no_grad if _goes_without_gradients(module, some) else torch.enable_grad
+        back()
+        with evaluating():
+            _require_outputs(module, some, classes)
+        back()  # what it keeps of a pass may be no copy of itself
         if buffers != "refuse":
-            _require_buffers(module, inputs[:PROBE], buffers)
-        require_plain_outputs(module, Layout(module), inputs[:PROBE], back)
+            _require_buffers(module, some, buffers, evaluating)
+        require_plain_outputs(module, Layout(module), some, back, evaluating)
         if test is not None and len(test[0]):
-            _require_test(module, *test, classes)
+            with evaluating():
+                _require_test(module, *test, found)
+    return evaluating
+
+
+def _goes_without_gradients(module: nn.Module, some: Tensor) -> bool:
+    try:
+        with torch.no_grad():
+            module(some.clone())
+    except InputError:
+        raise
+    except (Exception, SystemExit):
+        return False
+    return True
 
 
 def _require_outputs(module: nn.Module, some: Tensor, classes: int) -> int:
@@ -76,7 +117,7 @@ def _require_outputs(module: nn.Module, some: Tensor, classes: int) -> int:
     for one in alone:
         _require_logits(module, one, 1, classes)
     if alone[0].shape[1] != outputs.shape[1] or not close(torch.cat(alone), outputs):
-        raise InputError("module", name, ALONE)
+        raise InputError("module", name, ROUNDED)
     return outputs.shape[1]
 
 
@@ -121,6 +162,11 @@ def require_shapes(module: nn.Module) -> None:
 def _require_parameters(module: nn.Module) -> None:
     """All are trained, and nothing hangs on them: models stand in their place, and would pass hooks by unseen."""
     own = dict(module.named_parameters())
+    if {id(part) for part in module.parameters()} != {id(part) for part in own.values()}:
+        allowed = "one whose parameters() are those of named_parameters(), in any order"
+        raise InputError("module", type(module).__name__, allowed)
+    if any(part.is_inference() for part in own.values()):
+        raise InputError("module", type(module).__name__, "one that was made outside torch.inference_mode")
     kinds = {part.dtype for part in own.values()}
     if len(kinds) > 1 or any(not kind.is_floating_point for kind in kinds):
         raise InputError("module", sorted(map(str, kinds)), "one whose parameters are floats of one dtype")
@@ -135,10 +181,12 @@ def _require_parameters(module: nn.Module) -> None:
         raise InputError("module", hooked, "one without hooks on its parameters (hooks on its layers are kept)")
 
 
-def _require_layers(module: nn.Module) -> None:
-    """None of them draws its own dropout masks, has sparse gradients or changes its parameters in a pass."""
+def _require_layers(module: nn.Module, buffers: str) -> None:
+    """None of them draws its own dropout masks in steps, has sparse gradients or changes its parameters in a pass."""
     name, embeddings = type(module).__name__, (nn.Embedding, nn.EmbeddingBag)
-    if any(isinstance(part, _DropoutNd) and part.p > 0 for part in module.modules()):
+    with stepping(module, buffers):
+        drawing = any(isinstance(part, _DropoutNd) and part.p > 0 and part.training for part in module.modules())
+    if drawing:
         raise InputError("module", name, "one with dropout of sims.training.models.layers, if any")
     if any(isinstance(part, embeddings) and part.sparse for part in module.modules()):
         raise InputError("module", name, "one with dense gradients (an embedding without sparse=True)")
@@ -179,30 +227,24 @@ def _require_test(module: nn.Module, inputs: Tensor, targets: Tensor, classes: i
         raise InputError("test", largest, f"classes below {classes}, of which the module has logits")
 
 
-def _require_buffers(module: nn.Module, some: Tensor, buffers: str) -> None:
+def _require_buffers(module: nn.Module, some: Tensor, buffers: str, evaluating: Evaluating) -> None:
     """Evaluation changes no buffer; local steps change those that are averaged."""
-    if moved := changed(module, some, training=False):
+    with evaluating():
+        moved = changed(module, some, training=False)
+    if moved:
         raise InputError("module", sorted(moved), "one whose buffers stay as they are in its evaluation mode")
     if buffers == "average" and (lost := changed(module, some, training=True) - averaged(module, buffers).keys()):
         raise InputError("module", sorted(lost), "one whose buffers are floats where they change, to be averaged")
 
 
 def _outputs(module: nn.Module, inputs: Tensor, what: str = "inputs") -> Tensor:
-    """What the module makes of a copy of the inputs."""
+    """What the module makes of a copy of the inputs, with gradients or without, as they are."""
     given, name = inputs.clone(), type(module).__name__
-    own = list(module.parameters())
+    own = [part for _, part in module.named_parameters()]
     watched = drawing_nothing(generators(module, inputs.device), module), unwritten(module, own, numbers=True)
-    try:
-        with torch.no_grad(), watched[0], watched[1]:
-            found = module(given)
-    except InputError:
-        raise
-    except Exception as error:  # whatever a module of other shapes raises
-        kind = str(inputs.dtype).removeprefix("torch.")
-        allowed = f"one for {what} {tuple(inputs.shape)} of {kind} ({reason_of(error)})"
-        raise InputError("module", name, allowed) from None
+    whose = refusing(module, "one for", f"{what} {tuple(inputs.shape)} of {str(inputs.dtype).removeprefix('torch.')}")
+    with whose, torch.set_grad_enabled(torch.is_grad_enabled()), watched[0], watched[1]:
+        found = module(given)
     if given._version or not torch.equal(given, inputs):  # a version counts what torch writes, also the same number
         raise InputError("module", f"{name}, which writes to its input", INPUTS_STAY)
-    if not isinstance(found, Tensor):
-        raise InputError("module", name, f"one that gives logits, not a {type(found).__name__}")
-    return found
+    return logits_of(module, found).detach().clone()  # it may show memory of a parameter

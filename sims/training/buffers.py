@@ -36,7 +36,7 @@ def require_policy(buffers: str, module: nn.Module) -> None:
         raise InputError("module", names, 'one without buffers, or with the option buffers = "keep" or "average"')
     if buffers != "average":
         return
-    kinds = {part.dtype for part in (*module.parameters(), *averaged(module, buffers).values())}
+    kinds = {part.dtype for _, part in (*module.named_parameters(), *averaged(module, buffers).items())}
     if len(kinds) > 1:
         raise InputError("module", sorted(map(str, kinds)), "one whose parameters and buffers have one dtype")
     if any(part.momentum is None for part in _normalising(module).values()):
@@ -76,8 +76,7 @@ def changed(module: nn.Module, inputs: Tensor, *, training: bool) -> set[str]:
     probe = copied(module).train(training)
     held = dict(probe.named_buffers())
     before = {name: buffer.clone() for name, buffer in held.items()}
-    with torch.no_grad():
-        probe(inputs.clone())
+    probe(inputs.clone())
     after = dict(probe.named_buffers())
     if replaced := [name for name, buffer in held.items() if after.get(name) is not buffer]:
         raise InputError("module", replaced, "one that writes into its buffers and does not replace them")

@@ -12,8 +12,8 @@ vmap         any module of torch.func, all clients in one program: for accelerat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any, Protocol
 
 import torch
@@ -28,6 +28,7 @@ from sims.training.watch import unwritten
 
 Batch = tuple[Tensor, Tensor, tuple[Tensor, ...]]  # inputs (S, B, ...), classes (S, B), dropout masks (S, B, ...)
 
+NO_GRAD = "one that leaves grad alone (no backward in a pass)"
 CACHE = 2**23  # bytes of models that a processor keeps close: clients that step together on a CPU
 
 
@@ -70,7 +71,7 @@ class Sequential:
     def gradients(self, models: Tensor, inputs: Tensor, targets: Tensor, masks: tuple[Tensor, ...] = ()) -> Tensor:
         result = torch.zeros_like(models)
         for s in range(models.shape[0]):
-            with self.layout.held(self.module, models[s]) as trained, unwritten(self.module, trained):
+            with self._held(models[s]) as trained, unwritten(self.module, trained):
                 slopes = self._slopes(trained, (inputs, targets, masks), s)
             torch.cat([slope.reshape(-1) for slope in slopes], out=result[s, : self.layout.trained])
         return result
@@ -86,17 +87,32 @@ class Sequential:
         writes = len(batches) * (2 if weight_decay else 1)  # of `_step`
         for s in range(models.shape[0]):
             scale = None if scales is None else scales[s]
-            with self.layout.held(self.module, models[s]) as trained, unwritten(self.module, trained, but=writes):
+            with self._held(models[s]) as trained, unwritten(self.module, trained, but=writes):
                 for batch in batches:
                     slopes = self._slopes(trained, batch, s)
                     with torch.no_grad():
                         for parameter, slope in zip(trained, slopes, strict=True):
                             _step(parameter, slope, step_size, weight_decay, scale)
 
+    @contextmanager
+    def _held(self, model: Tensor) -> Iterator[list[nn.Parameter]]:
+        """`Layout.held`, with parameters that have no `grad`; they have theirs again afterwards."""
+        with self.layout.held(self.module, model) as trained:
+            before = [parameter.grad for parameter in trained]
+            try:
+                for parameter in trained:
+                    parameter.grad = None
+                yield trained
+            finally:
+                for parameter, own in zip(trained, before, strict=True):
+                    parameter.grad = own
+
     def _slopes(self, trained: list[nn.Parameter], batch: Batch, s: int) -> tuple[Tensor, ...]:
         inputs, targets, masks = batch
         loss = loss_of(self.module, None, inputs[s], targets[s], tuple(mask[s] for mask in masks), self.bf16)
-        slopes = backward(loss, trained)
+        if any(parameter.grad is not None for parameter in trained):
+            raise InputError("module", type(self.module).__name__, NO_GRAD)
+        slopes = _backward(loss, trained)
         if all(slope is None for slope in slopes):  # the gradient of the logits is by tensors of no parameter
             raise _detached(self.module)
         if any(slope is not None and slope.is_sparse for slope in slopes):  # models are rows, which are dense
@@ -261,23 +277,30 @@ def loss_of(
             logits = module(inputs, **more)
         else:
             logits = torch.func.functional_call(module, parameters, (inputs,), more, tie_weights=False)
-    if not logits.requires_grad:
+    if not logits_of(module, logits).requires_grad:
         raise _detached(module)
-    return cross_entropy(logits.float() if bf16 else logits, targets)
+    loss = cross_entropy(logits.float() if bf16 else logits, targets)
+    if not loss.requires_grad:  # after a pass that turns gradients off
+        raise _detached(module)
+    return loss
 
 
-def backward(loss: Tensor, parameters: Sequence[nn.Parameter]) -> list[Tensor | None]:
-    """Gradients of a loss, None by parameters that it does not depend on; their `grad` is then what it was.
+def logits_of(module: nn.Module, found: Any) -> Tensor:
+    """What a module gives; InputError if that is no tensor."""
+    if not isinstance(found, Tensor):
+        raise InputError("module", type(module).__name__, f"one that gives logits, not a {type(found).__name__}")
+    return found
+
+
+def _backward(loss: Tensor, parameters: Sequence[nn.Parameter]) -> list[Tensor | None]:
+    """Gradients of a loss, None by parameters that it does not depend on, which have no `grad` before and afterwards.
 
     By `backward`, as in the usual loop: reentrant checkpoints would be passed by in silence by `torch.autograd.grad`.
     """
-    before = [parameter.grad for parameter in parameters]
-    for parameter in parameters:
-        parameter.grad = None
     loss.backward()  # type: ignore[no-untyped-call]
     slopes = [parameter.grad for parameter in parameters]
-    for parameter, own in zip(parameters, before, strict=True):
-        parameter.grad = own
+    for parameter in parameters:
+        parameter.grad = None
     return slopes
 
 
@@ -309,7 +332,7 @@ def make(name: str, module: nn.Module, device: torch.device, bf16: bool = False,
     Raises InputError for an unknown name, and for an engine that cannot run the module, or not in bf16, or not with
     averaged buffers.
     """
-    halves = {part.dtype for part in module.parameters() if part.is_floating_point() and part.itemsize < 4}
+    halves = {part.dtype for _, part in module.named_parameters() if part.is_floating_point() and part.itemsize < 4}
     if name == "auto" and halves:
         name = "sequential"
     elif name == "auto":

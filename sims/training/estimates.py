@@ -15,6 +15,7 @@ x_t: at the record of round t it is about a run of T = t rounds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -140,8 +141,10 @@ class Survey:
             cohort = Cohort(clients, clients >= 0, self.problem.n_clients)
             draws = self.problem.draw(rng, cohort, work).steps
             found.append(np.zeros(self.x.shape[0]))
-            for draw in () if draws is None else draws:
-                found[-1] += _square(self.problem.stochastic_gradient(point, clients, draw)[:, 0, :] - gradient) / DRAWS
+            with getattr(self.problem, "working", nullcontext)(cohort):
+                for draw in () if draws is None else draws:
+                    of_draw = self.problem.stochastic_gradient(point, clients, draw)[:, 0, :]
+                    found[-1] += _square(of_draw - gradient) / DRAWS
         return np.stack(found, axis=-1)
 
     @cached_property
@@ -155,12 +158,13 @@ class Survey:
         work, point, away = Work(self.x, DRAWS, 0), self.x[:, None, :], moved[:, None, :]
         for client, gradient in enumerate(self.gradients()):
             clients, change = self._clients(client), self._gradient(client, moved) - gradient
-            draws = self.problem.draw(rng, Cohort(clients, clients >= 0, self.problem.n_clients), work).steps
-            square = np.zeros(self.x.shape[0])
-            for draw in () if draws is None else draws:
-                of_draw = self.problem.stochastic_gradient(away, clients, draw)
-                of_draw = of_draw - self.problem.stochastic_gradient(point, clients, draw)
-                square += _square(xp.reshape(of_draw, change.shape) - change) / DRAWS
+            cohort = Cohort(clients, clients >= 0, self.problem.n_clients)
+            draws, square = self.problem.draw(rng, cohort, work).steps, np.zeros(self.x.shape[0])
+            with getattr(self.problem, "working", nullcontext)(cohort):
+                for draw in () if draws is None else draws:
+                    of_draw = self.problem.stochastic_gradient(away, clients, draw)
+                    of_draw = of_draw - self.problem.stochastic_gradient(point, clients, draw)
+                    square += _square(xp.reshape(of_draw, change.shape) - change) / DRAWS
             root = np.sqrt(square)
             found.append(np.divide(root, size, out=np.zeros_like(root), where=size > 0))
         return np.stack(found, axis=-1)

@@ -42,6 +42,11 @@ class Layout:
         parts = [part for piece, of in zip(flat, sizes, strict=True) for part in torch.split(piece, of)]
         return {n: part.view(shape) for n, part, shape in zip(self.names, parts, self.shapes, strict=True)}
 
+    def of(self, module: nn.Module) -> Tensor:
+        """The model (d,) that a module has: a copy of its parameters, by name, and averaged buffers."""
+        own = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+        return torch.cat([own[name].detach().reshape(-1) for name in self.names])
+
     @contextmanager
     def held(self, module: nn.Module, model: Tensor) -> Iterator[list[nn.Parameter]]:
         """Within it the module's own parameters (yielded, in order) and buffers are a model (d,), in its memory.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
@@ -19,7 +19,7 @@ from torch.nn.functional import cross_entropy
 
 from fltheory.errors import InputError
 from sims.training.buffers import counts_of_batches
-from sims.training.engines import Batch, Engine
+from sims.training.engines import Batch, Engine, logits_of
 from sims.training.layout import Layout
 from sims.training.watch import Reader, drawing_nothing, own_randomness, unwritten
 
@@ -44,7 +44,7 @@ def rehearsing(module: nn.Module, device: torch.device) -> Iterator[Callable[[],
     held = [value for _, before in parts for value in before.values()]
     tables: list[Any] = [(t, copy.copy(t)) for t in held if type(t) in (dict, OrderedDict, set)]
     lists = [(one, list(one)) for one in held if type(one) is list]
-    own = (*module.parameters(), *module.buffers())
+    own = [part for _, part in (*module.named_parameters(), *module.named_buffers())]
     tensors = [(t, t.data, t.detach().clone(), t.grad, t.requires_grad) for t in own]
 
     def back() -> None:
@@ -98,7 +98,7 @@ def require_plain_steps(
             starts[1] = _elsewhere(start, layout)
     except InputError:
         raise
-    except Exception:  # whatever a module makes of numbers that no step leads to, such as a scale below 0
+    except (Exception, SystemExit):  # whatever a module makes of numbers that no step leads to, such as a scale below 0
         pass
 
     def one(client: int) -> Tensor:
@@ -116,30 +116,34 @@ def require_plain_steps(
             raise InputError("module", type(module).__name__, _as_found(engine.name, wrong))
 
 
-def require_plain_outputs(module: nn.Module, layout: Layout, inputs: Tensor, back: Callable[[], None]) -> None:
+def require_plain_outputs(
+    module: nn.Module,
+    layout: Layout,
+    inputs: Tensor,
+    back: Callable[[], None],
+    evaluating: Callable[[], AbstractContextManager[Any]],
+) -> None:
     """Raise InputError unless outputs are those of the model that is put in, of two models in either order.
 
-    A module that fails at the second is taken.
+    A module that fails at the second is taken. It is called within `evaluating`.
     """
-    loop, start = _Loop(module, layout, ()), torch.cat([part.detach().reshape(-1) for part in module.parameters()])
+    loop, start = _Loop(module, layout, ()), layout.of(module)
     models = start, 1.25 * start + 0.1
 
     def written(model: int) -> Tensor:
         loop.write(models[model])
-        with torch.no_grad():
-            found: Tensor = module(inputs.clone())
-        return found
+        with evaluating():
+            return logits_of(module, module(inputs.clone())).detach().clone()  # a parameter may be seen through them
 
     def held(model: int) -> Tensor:
-        with torch.no_grad(), layout.held(module, models[model]):
-            found: Tensor = module(inputs.clone())
-        return found
+        with evaluating(), layout.held(module, models[model]):
+            return logits_of(module, module(inputs.clone())).detach().clone()
 
     try:
         expected, other = _in_either_order(written, back)
         back()
         found = [held(0), held(1)]
-    except Exception:  # whatever a module makes of numbers that no step leads to
+    except (Exception, SystemExit):  # whatever a module makes of numbers that no step leads to
         return
     for right, later, put_in in zip(expected, other, found, strict=True):
         if bool(torch.isfinite(right).all()) and not (close(later, right) and close(put_in, right)):
@@ -176,9 +180,10 @@ class _Loop:
             given = inputs.clone()
             for parameter in parameters:
                 parameter.grad = None
-            with drawing_nothing(self.readers, module), unwritten(module, parameters, numbers=True):
+            watched = drawing_nothing(self.readers, module), unwritten(module, parameters, numbers=True)
+            with torch.enable_grad(), watched[0], watched[1]:
                 logits = module(given, masks=masks) if masks else module(given)
-                cross_entropy(logits, targets).backward()  # type: ignore[no-untyped-call]
+                cross_entropy(logits_of(module, logits), targets).backward()  # type: ignore[no-untyped-call]
             if given._version or not torch.equal(given, inputs):
                 raise InputError("module", f"{type(module).__name__}, which writes to its input", INPUTS_STAY)
             with torch.no_grad():

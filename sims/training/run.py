@@ -33,7 +33,7 @@ from sims.recorder import on_host
 from sims.refusals import is_out_of_memory, reason_of
 from sims.rounds import Simulation
 from sims.training.memory import require_memory, require_workers
-from sims.training.threads import one_thread
+from sims.training.surroundings import own_surroundings
 from sims.whole import whole
 from sims.workers import in_order
 
@@ -67,7 +67,7 @@ class One:
         if done and self.resume and (result := _load(done)) is not None:
             return result
         try:
-            with one_thread():
+            with own_surroundings():
                 result = self._run(checkpoint, every, progress)
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
@@ -162,7 +162,8 @@ def train(
     if workers > 1 and scheduler is None:  # a scheduler's are on other machines
         require_workers(workers, experiment.replicates * needs, setup.problem.device)
     origin = _origin(experiment, store)
-    preflight.check(experiment, origin and origin[1])
+    with own_surroundings():
+        preflight.check(experiment, origin and origin[1])
     folder = stored.begin(store, experiment.key, about).absolute() / "runs"
     kept = None if known else folder  # beside a whole run nobody would ever go on with them
     if kept:
@@ -245,7 +246,8 @@ def _data(experiment: Experiment, finished: list[tuple[One, Result]]) -> tuple[p
         arrays = {name: array for name, array in result.items() if name not in ("seconds", "final_model")}
         if why := str(arrays.pop("stopped")):
             stopped.append(f"{label}, replicate {job.replicate}: {why}")
-        frames.append(frame_of(label, job.replicate, arrays))
+        if len(arrays["rounds"]):  # none of a run that stopped before anything was recorded
+            frames.append(frame_of(label, job.replicate, arrays))
     return pl.concat(frames) if frames else pl.DataFrame(), stopped
 
 

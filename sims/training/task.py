@@ -22,16 +22,15 @@ from fltheory.errors import InputError, count
 from sims.algorithms.arguments import not_negative
 from sims.algorithms.protocol import Cohort, Work
 from sims.problems.base import Constants, Draws
-from sims.refusals import is_out_of_memory, reason_of
 from sims.training import augment, engines, precision, tables
-from sims.training.accepted import largest_of, require_tensors, require_trainable
-from sims.training.buffers import averaged, stepping
+from sims.training.accepted import accepting, largest_of, require_tensors, require_trainable
+from sims.training.buffers import stepping
 from sims.training.layout import Layout
 from sims.training.models.layers import masks_from
 from sims.training.partition import Partition
 from sims.training.rehearsal import INPUTS_STAY, rehearsing, require_plain_steps
 from sims.training.samples import Sampler
-from sims.training.watch import generators, stopping, unwritten
+from sims.training.watch import Reader, generators, refusing, stopping, unwritten
 
 AT_ONCE = 512  # samples of one pass in an exact gradient
 GATHERED = 2**30  # bytes of inputs that are gathered for several steps ahead
@@ -136,30 +135,31 @@ class Task:
         self.module = module.to(self.device)
         self.inputs, self.targets = inputs.detach().to(self.device), targets.to(self.device, torch.int64)
         self.test = None if test is None else (test[0].to(self.device), test[1].to(self.device, torch.int64))
-        require_trainable(self.module, self.inputs, self.targets, buffers, self.test)
-        self.partition = partition
-        self._evaluated: tuple[Tensor, Evaluation] | None = None
-        self.buffers, self.layout = buffers, Layout(module, buffers)
-        self.sampler = Sampler(parts, len(inputs), count("batch", batch), replacement, client_weights)
-        self.n_clients, self.dimension = len(self.sampler.sizes), sum(self.layout.sizes)
-        self.client_weights = client_weights
-        self.augmentation, self.per_image = augmentation, per_image
-        self._augment_width, self._normalised = augment.width(augmentation), {"mean": mean, "std": std}
-        if self._augment_width and inputs.ndim != 4:
-            allowed = f"none for samples {tuple(inputs.shape[1:])}, which are no images (C, H, W)"
-            raise InputError("augmentation", augmentation, allowed)
-        self._mask_shapes = getattr(module, "mask_shapes", lambda batch: ())
-        self._drops = bool(self._mask_shapes(1))
-        not_negative(weight_decay=weight_decay)
-        self.weight_decay = float(weight_decay)
-        precision.require_short(short, self.device, self.start.dtype)
-        self.short, self.engine = short, engines.make(engine, module, self.device, short == "bf16", buffers)
-        self._full = self.engine if short is None else engines.make(engine, module, self.device, buffers=buffers)
-        at_once = self.engine.at_once(self.itemsize)
-        self.slots_at_once = at_once if self.device.type == "cpu" or engine == "sequential" else None
-        self._sound: set[int] = set()  # data of its own that an evaluation has left as they are
-        self._readers = generators(self.module, self.device)
-        self._require_steps()
+        with accepting(self.module):
+            with refusing(self.module, "one that works with", "these data"):
+                self._evaluating = require_trainable(self.module, self.inputs, self.targets, buffers, self.test)
+            self.partition = partition
+            self._evaluated: tuple[Tensor, Evaluation] | None = None
+            self.buffers, self.layout = buffers, Layout(module, buffers)
+            self.sampler = Sampler(parts, len(inputs), count("batch", batch), replacement, client_weights)
+            self.n_clients, self.dimension = len(self.sampler.sizes), sum(self.layout.sizes)
+            self.client_weights = client_weights
+            self.augmentation, self.per_image = augmentation, per_image
+            self._augment_width, self._normalised = augment.width(augmentation), {"mean": mean, "std": std}
+            if self._augment_width and inputs.ndim != 4:
+                allowed = f"none for samples {tuple(inputs.shape[1:])}, which are no images (C, H, W)"
+                raise InputError("augmentation", augmentation, allowed)
+            self._mask_shapes = getattr(module, "mask_shapes", lambda batch: ())
+            self._drops = bool(self._mask_shapes(1))
+            not_negative(weight_decay=weight_decay)
+            self.weight_decay = float(weight_decay)
+            precision.require_short(short, self.device, self.start.dtype)
+            self.short, self.engine = short, engines.make(engine, module, self.device, short == "bf16", buffers)
+            self._full = self.engine if short is None else engines.make(engine, module, self.device, buffers=buffers)
+            at_once = self.engine.at_once(self.itemsize)
+            self.slots_at_once = at_once if self.device.type == "cpu" or engine == "sequential" else None
+            self._readers = generators(self.module, self.device)
+            self._require_steps()
 
     @property
     def samples(self) -> tuple[int, npt.NDArray[np.int64]]:
@@ -184,8 +184,7 @@ class Task:
     @cached_property
     def start(self) -> Tensor:
         """The parameters that the module has, and its averaged buffers, (d,)."""
-        rest = averaged(self.module, self.buffers).values()
-        return torch.cat([part.detach().reshape(-1) for part in (*self.module.parameters(), *rest)])
+        return self.layout.of(self.module)
 
     def draw(self, rng: np.random.Generator, cohort: Cohort, work: Work) -> Draws:
         """Samples of every batch, numbers for their augmentation, and a seed where there is dropout."""
@@ -214,7 +213,9 @@ class Task:
         draws[1, 0, :, :size] = self._telling(size)
         batches = self._batches(draws.flatten(1, -2))
         both = self.start.repeat(2, 1)
-        try:
+        instead = ', or one for engine = "sequential"' if self.engine.name == "vmap" else ""
+        allowed = f"one that the engine {self.engine.name!r} can train with"
+        with refusing(self.module, allowed, f"batches of {size}", instead):
             for policy in dict.fromkeys((self.buffers, "keep")):  # in the modes of local steps and of evaluation
                 if policy == "refuse":
                     continue
@@ -223,12 +224,6 @@ class Task:
                         self.engine.descend(both.clone(), [(i.clone(), t, m) for i, t, m in batches], 0.0, 0.0)
                     with precision.products(self.device):
                         require_plain_steps(self.module, self._full, self.layout, both, batches, self._readers, back)
-        except InputError:
-            raise
-        except Exception as error:  # whatever a module, or torch, raises
-            within = "memory holds" if is_out_of_memory(error) else f"the engine {self.engine.name!r} can train"
-            allowed = f"one that {within} with batches of {size} ({reason_of(error)})"
-            raise InputError("module", type(self.module).__name__, allowed) from None
 
     def _telling(self, size: int) -> Tensor:
         """So many samples: those with the largest numbers, and some of each class."""
@@ -250,9 +245,12 @@ class Task:
 
     def working(self, cohort: Cohort) -> AbstractContextManager[None]:
         """Around the local work of a cohort. Raises Stopped if random numbers are drawn in it but those of the task."""
-        if self.engine.name == "layered":  # which does not call the module
-            return nullcontext()
-        return stopping(self.module, "the local steps", cohort.clients, self._readers)
+        readers = self._watched(self.engine)
+        return stopping(self.module, "the local steps", cohort.clients, readers) if readers else nullcontext()
+
+    def _watched(self, engine: engines.Engine) -> Sequence[Reader]:
+        """The generators from which passes of this engine may draw: none, if it does not call the module."""
+        return () if engine.name == "layered" else self._readers
 
     def descend(self, start: Tensor, clients: Tensor, draws: Tensor, step_size: Any) -> Tensor:
         """How far plain steps lead from `start` (..., S, d), one step for each of the draws: (..., S, d).
@@ -282,13 +280,14 @@ class Task:
     def gradient(self, y: Tensor, clients: Tensor) -> Tensor:
         """Exact gradients of the clients (..., S), each at its own point (..., S, d): (..., S, d)."""
         models, result = y.reshape(-1, self.dimension), torch.zeros_like(y.reshape(-1, self.dimension))
-        for s, client in enumerate(clients.reshape(-1).tolist()):
-            own = torch.from_numpy(self.sampler.of(client)).to(self.device)
-            for part in torch.split(own, AT_ONCE):
-                whose = stopping(self.module, "the exact gradient", client)
-                with whose, precision.products(self.device):
-                    one = self._full.gradients(models[s : s + 1], self.inputs[part][None], self.targets[part][None])
-                result[s] += one[0] * (len(part) / len(own))
+        with stopping(self.module, "the exact gradient", clients, self._watched(self._full)):
+            for s, client in enumerate(clients.reshape(-1).tolist()):
+                own = torch.from_numpy(self.sampler.of(client)).to(self.device)
+                for part in torch.split(own, AT_ONCE):
+                    whose = stopping(self.module, "the exact gradient", client)
+                    with whose, precision.products(self.device):
+                        one = self._full.gradients(models[s : s + 1], self.inputs[part][None], self.targets[part][None])
+                    result[s] += one[0] * (len(part) / len(own))
         return self._whole(result, models, clients).reshape(y.shape)
 
     def objective(self, x: Tensor) -> Tensor:
@@ -357,22 +356,20 @@ class Task:
         """Cross-entropy and whether the class is right, for every sample of the data, by default the clients': (n,)."""
         inputs, targets = data or (self.inputs, self.targets)
         losses, right = [], []
-        sound, version = id(inputs) in self._sound, inputs._version
         with (
             stopping(self.module, "the evaluation", readers=self._readers),
-            torch.no_grad(),
+            self._evaluating(),
             precision.products(self.device),
             self.layout.held(self.module, model) as own,
             unwritten(self.module, own, numbers=True),
         ):
             for some, classes in zip(torch.split(inputs, 2 * AT_ONCE), torch.split(targets, 2 * AT_ONCE), strict=True):
-                given = some if sound else some.clone()  # the first time, so that the data stay whatever is written
-                logits = self.module(given)
-                if inputs._version != version or not (sound or torch.equal(given, some)):
+                given = some.clone()  # so that the data stay, whatever is written
+                logits = engines.logits_of(self.module, self.module(given)).detach()
+                if given._version:
                     raise InputError("module", f"{type(self.module).__name__}, which writes to its input", INPUTS_STAY)
                 losses.append(torch.nn.functional.cross_entropy(logits, classes, reduction="none"))
                 right.append(logits.argmax(dim=-1) == classes)
-        self._sound |= {id(own) for own in (self.inputs, *(self.test or ())[:1]) if own is inputs}
         return torch.cat(losses), torch.cat(right)
 
     def _batches(self, draws: Tensor) -> list[engines.Batch]:

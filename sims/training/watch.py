@@ -1,4 +1,7 @@
-"""What passes of a module must leave as it is: random numbers and parameters; and how it is seen that they do not."""
+"""What passes of a module must leave as it is: random numbers and parameters; and how it is seen that they do not.
+
+Whatever a module raises is told as its own fault, in one sentence; `sys.exit` in it, too.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,8 @@ from sims.refusals import is_out_of_memory, reason_of
 
 DRAWN = "one that draws no random numbers (dropout of sims.training.models.layers)"
 PURE = "one that leaves its parameters as they are (no embedding with max_norm)"
+
+NAMED = 5  # clients that a sentence names, at most
 
 Reader = Callable[[], object]
 
@@ -91,21 +96,55 @@ def unwritten(
 
 
 @contextmanager
+def with_gradients() -> Iterator[None]:
+    """Gradients are on within it, and afterwards as the caller had them, whatever a module does to them.
+
+    Raises InputError in torch's inference mode, in which what is made never has any.
+    """
+    if torch.is_inference_mode_enabled():
+        raise InputError("torch.inference_mode", True, "off where a module is trained or measured (no_grad may be on)")
+    with torch.enable_grad():
+        yield
+
+
+@contextmanager
+def refusing(module: nn.Module, allowed: str, what: str, instead: str = "") -> Iterator[None]:
+    """Whatever a module raises before a run is an InputError: it must be `allowed` `what`, or `instead` as told."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:
+        if is_out_of_memory(error):
+            allowed, instead = "one that memory holds with", ""
+        raise InputError("module", type(module).__name__, f"{allowed} {what} ({reason_of(error)}){instead}") from None
+
+
+@contextmanager
 def stopping(module: nn.Module, what: str, clients: Any = None, readers: Sequence[Reader] = ()) -> Iterator[None]:
     """Around passes in a run: whatever they raise, but for want of memory, is Stopped, in a sentence with the clients.
 
-    So is what is drawn within it from these generators.
+    So is what is drawn within it from these generators. What an algorithm wants of averaged buffers is no fault of the
+    module and stays an InputError.
     """
     before = [read() for read in readers]
     try:
-        yield
+        with with_gradients():
+            yield
         _require_same(before, readers, module)
     except Stopped:
         raise
-    except Exception as error:
-        if is_out_of_memory(error):
+    except (Exception, SystemExit) as error:
+        if is_out_of_memory(error) or getattr(error, "argument", None) in ("buffers", "torch.inference_mode"):
             raise
-        numbers = [] if clients is None else np.unique(np.asarray(torch.as_tensor(clients).cpu())).tolist()
-        whose = f" of client{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}" if numbers else ""
+        whose = "" if clients is None else _whose(np.unique(np.asarray(torch.as_tensor(clients).cpu())).tolist())
         why = str(error) if isinstance(error, InputError) else f"the module raised {reason_of(error)}"
         raise Stopped(f"in {what}{whose} {type(module).__name__} could not be trained: {why}") from error
+
+
+def _whose(clients: list[int]) -> str:
+    """One of these it was, if there are several."""
+    if len(clients) > NAMED:
+        return f" of one of its {len(clients)} clients"
+    several = "one of clients" if len(clients) > 1 else "client"
+    return f" of {several} {', '.join(map(str, clients))}" if clients else ""

@@ -61,7 +61,7 @@ def _load(entry: EntryPoint) -> Callable[..., torch.nn.Module]:
 def make(name: str, *, seed: int = 0, **parameters: Any) -> torch.nn.Module:
     """A named model with the initial parameters of `seed`, in float32 on the CPU.
 
-    torch's global generator is left as it was.
+    torch's global generator and default type are left as they were, and the model does not depend on them.
     Raises InputError for an unknown name, unknown parameters and bad values.
     """
     make_it = factory(name)
@@ -73,9 +73,14 @@ def make(name: str, *, seed: int = 0, **parameters: Any) -> torch.nn.Module:
     import torch
 
     start = int(stream(seed, "sims.training.models").integers(2**63))
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(start)
-        model: torch.nn.Module = make_it(**parameters)
+    kind = torch.get_default_dtype()
+    try:
+        torch.set_default_dtype(torch.float32)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(start)
+            model: torch.nn.Module = make_it(**parameters)
+    finally:
+        torch.set_default_dtype(kind)
     if not isinstance(model, torch.nn.Module):
         raise InputError(f"model {name}", type(model).__name__, "a torch.nn.Module")
     return model
