@@ -145,7 +145,8 @@ def train(
     progress     called after every checkpoint on one worker, after every run on several
 
     Raises InputError for whatever is wrong with the experiment, before anything runs. What was finished before
-    Ctrl-C is in the store as a partial run. A run that diverged is kept up to there, and the reason says which.
+    Ctrl-C is in the store as a partial run. A run that diverged is kept up to there, and the reason says which; Stopped
+    is raised if all of them stopped before anything was recorded.
     """
     if experiment.kind != "train":
         raise InputError("kind", experiment.kind, '"train" (run: fltheory simulate)')
@@ -196,6 +197,9 @@ def train(
         *(100 * spent[1:] / spent[0]),
     )
     data, stopped = _data(experiment, finished)
+    if data.is_empty():
+        shutil.rmtree(folder, ignore_errors=True)
+        raise Stopped(f"no run came to its first record; the first that stopped: {stopped[0]}")
     models = {job.name: result["final_model"] for job, result in finished if "final_model" in result}
     run = stored.save(
         store,

@@ -273,7 +273,7 @@ class Fails(torch.nn.Linear):
         self.error = error
 
     def forward(self, x):
-        if torch.is_grad_enabled():
+        if torch.is_grad_enabled() and len(x) == 16:
             raise self.error
         return super().forward(x)
 
