@@ -12,8 +12,8 @@ vmap         any module of torch.func, all clients in one program: for accelerat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, Protocol
 
 import torch
@@ -71,7 +71,7 @@ class Sequential:
     def gradients(self, models: Tensor, inputs: Tensor, targets: Tensor, masks: tuple[Tensor, ...] = ()) -> Tensor:
         result = torch.zeros_like(models)
         for s in range(models.shape[0]):
-            with self._held(models[s]) as trained, unwritten(self.module, trained):
+            with self.layout.held(self.module, models[s]) as trained, unwritten(self.module, trained):
                 slopes = self._slopes(trained, (inputs, targets, masks), s)
             torch.cat([slope.reshape(-1) for slope in slopes], out=result[s, : self.layout.trained])
         return result
@@ -87,25 +87,12 @@ class Sequential:
         writes = len(batches) * (2 if weight_decay else 1)  # of `_step`
         for s in range(models.shape[0]):
             scale = None if scales is None else scales[s]
-            with self._held(models[s]) as trained, unwritten(self.module, trained, but=writes):
+            with self.layout.held(self.module, models[s]) as trained, unwritten(self.module, trained, but=writes):
                 for batch in batches:
                     slopes = self._slopes(trained, batch, s)
                     with torch.no_grad():
                         for parameter, slope in zip(trained, slopes, strict=True):
                             _step(parameter, slope, step_size, weight_decay, scale)
-
-    @contextmanager
-    def _held(self, model: Tensor) -> Iterator[list[nn.Parameter]]:
-        """`Layout.held`, with parameters that have no `grad`; they have theirs again afterwards."""
-        with self.layout.held(self.module, model) as trained:
-            before = [parameter.grad for parameter in trained]
-            try:
-                for parameter in trained:
-                    parameter.grad = None
-                yield trained
-            finally:
-                for parameter, own in zip(trained, before, strict=True):
-                    parameter.grad = own
 
     def _slopes(self, trained: list[nn.Parameter], batch: Batch, s: int) -> tuple[Tensor, ...]:
         inputs, targets, masks = batch

@@ -51,19 +51,21 @@ class Layout:
     def held(self, module: nn.Module, model: Tensor) -> Iterator[list[nn.Parameter]]:
         """Within it the module's own parameters (yielded, in order) and buffers are a model (d,), in its memory.
 
+        They have no `grad` within it, and afterwards that which they had.
+
         Whoever holds a parameter sees the model's numbers, whenever he looks: a layer in a closure that is called
         again by the backward pass, a list beside the registered parameters. What is written into them is in the model.
         """
         own = {**dict(module.named_parameters()), **dict(module.named_buffers())}
         parts = self.with_fixed(self.named(model.detach()))
-        before = {name: own[name].data for name in parts}
+        before = [(own[name], own[name].data, own[name].grad) for name in parts]
         try:
             for name, part in parts.items():
-                own[name].data = part
+                own[name].data, own[name].grad = part, None
             yield [cast("nn.Parameter", own[name]) for name in self.parameters]
         finally:
-            for name, data in before.items():
-                own[name].data = data
+            for part, data, grad in before:
+                part.data, part.grad = data, grad
 
     def everywhere(self, parts: dict[str, Tensor]) -> dict[str, Tensor]:
         """Parts by every name that they have in the module, for `torch.func.functional_call` with tie_weights=False.
