@@ -171,6 +171,7 @@ class Simulation:
             except Diverged:
                 raise
             except Stopped as error:  # of the problem, which does not know the round
+                getattr(self.setup.problem, "put_back", lambda: None)()
                 raise Stopped(f"round {self.round}: {error}") from error
 
     def _warm_up(self) -> None:

@@ -14,8 +14,8 @@ from torch.nn.parameter import is_lazy
 from fltheory.errors import InputError
 from sims.training.buffers import averaged, changed, require_policy, stepping
 from sims.training.engines import logits_of
-from sims.training.layout import Layout
-from sims.training.rehearsal import INPUTS_STAY, SETTLED, close, rehearsing, require_plain_outputs
+from sims.training.layout import SETTLED, Layout
+from sims.training.rehearsal import INPUTS_STAY, close, rehearsing, require_plain_outputs
 from sims.training.watch import PURE, drawing_nothing, generators, refusing, unwritten, with_gradients
 
 PROBE = 3  # samples on which a module is tried

@@ -29,6 +29,7 @@ from sims.training.watch import unwritten
 Batch = tuple[Tensor, Tensor, tuple[Tensor, ...]]  # inputs (S, B, ...), classes (S, B), dropout masks (S, B, ...)
 
 NO_GRAD = "one that leaves grad alone (no backward in a pass)"
+TRAINED = "one without hooks on its parameters, all of which are trained (requires_grad), to the end"
 CACHE = 2**23  # bytes of models that a processor keeps close: clients that step together on a CPU
 
 
@@ -99,6 +100,8 @@ class Sequential:
         loss = loss_of(self.module, None, inputs[s], targets[s], tuple(mask[s] for mask in masks), self.bf16)
         if any(parameter.grad is not None for parameter in trained):
             raise InputError("module", type(self.module).__name__, NO_GRAD)
+        if any(not p.requires_grad or p._backward_hooks or p._post_accumulate_grad_hooks for p in trained):
+            raise InputError("module", type(self.module).__name__, TRAINED)
         slopes = _backward(loss, trained)
         if all(slope is None for slope in slopes):  # the gradient of the logits is by tensors of no parameter
             raise _detached(self.module)

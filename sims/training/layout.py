@@ -9,7 +9,10 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from fltheory.errors import InputError
 from sims.training.buffers import averaged
+
+SETTLED = "one that has all its parameters from the first call on, and replaces none"
 
 
 class Layout:
@@ -51,12 +54,16 @@ class Layout:
     def held(self, module: nn.Module, model: Tensor) -> Iterator[list[nn.Parameter]]:
         """Within it the module's own parameters (yielded, in order) and buffers are a model (d,), in its memory.
 
-        They have no `grad` within it, and afterwards that which they had.
+        They have no `grad` within it, and afterwards that which they had. Raises InputError where the module has other
+        parameters than at first.
 
         Whoever holds a parameter sees the model's numbers, whenever he looks: a layer in a closure that is called
         again by the backward pass, a list beside the registered parameters. What is written into them is in the model.
         """
-        own = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+        parameters = dict(module.named_parameters())
+        if parameters.keys() != set(self.parameters):
+            raise InputError("module", type(module).__name__, SETTLED)
+        own = {**parameters, **dict(module.named_buffers())}
         parts = self.with_fixed(self.named(model.detach()))
         before = [(own[name], own[name].data, own[name].grad) for name in parts]
         try:

@@ -20,7 +20,7 @@ from torch.nn.functional import cross_entropy
 from fltheory.errors import InputError
 from sims.training.buffers import counts_of_batches
 from sims.training.engines import Batch, Engine, logits_of
-from sims.training.layout import Layout
+from sims.training.layout import SETTLED, Layout
 from sims.training.watch import Reader, drawing_nothing, own_randomness, unwritten
 
 REACH = 0.02  # of a step, in lengths of the model if that is above 1
@@ -30,15 +30,24 @@ SLIGHT = 1e-5  # beside this of the difference by all parameters, as rounding of
 FORGETFUL = "one that keeps nothing of earlier calls (such as a count, a mean or a product) and has no noise of its own"
 INPUTS_STAY = "one that leaves its inputs as they are (no inplace=True before the first layer with parameters)"
 AS_THEY_STAND = "one that uses its parameters as they stand (no views of them, nothing made of them before)"
-SETTLED = "one that has all its parameters from the first call on, and replaces none"
 
 
 @contextmanager
 def rehearsing(module: nn.Module, device: torch.device) -> Iterator[Callable[[], None]]:
-    """Afterwards the module and the global random numbers are as they were; what is yielded puts the module back.
+    """Afterwards the module and the global random numbers are as they were; what is yielded puts the module back."""
+    back = putting_back(module)
+    with own_randomness(device):
+        try:
+            yield back
+        finally:
+            back()
 
-    It is put back without a copy of it, which a function that it holds would not know: attributes of all parts, what
-    their lists and tables hold, and the numbers, memory, `grad` and hooks of parameters and buffers.
+
+def putting_back(module: nn.Module) -> Callable[[], None]:
+    """What puts a module back into the state that it is in now.
+
+    Without a copy of it, which a function that it holds would not know: attributes of all parts, what their lists and
+    tables hold, and the numbers, memory, `grad` and hooks of parameters and buffers.
     """
     parts = [(vars(part), dict(vars(part))) for part in module.modules()]
     held = [value for _, before in parts for value in before.values()]
@@ -57,14 +66,11 @@ def rehearsing(module: nn.Module, device: torch.device) -> Iterator[Callable[[],
             tensor.data, tensor.grad = memory, grad
             tensor.requires_grad_(trained)
             memory.copy_(numbers)
-            if tensor._backward_hooks:
-                tensor._backward_hooks = None
+            for hooks in ("_backward_hooks", "_post_accumulate_grad_hooks"):
+                if getattr(tensor, hooks):
+                    setattr(tensor, hooks, None)
 
-    with own_randomness(device):
-        try:
-            yield back
-        finally:
-            back()
+    return back
 
 
 def require_plain_steps(

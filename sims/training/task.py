@@ -28,7 +28,7 @@ from sims.training.buffers import stepping
 from sims.training.layout import Layout
 from sims.training.models.layers import masks_from
 from sims.training.partition import Partition
-from sims.training.rehearsal import INPUTS_STAY, rehearsing, require_plain_steps
+from sims.training.rehearsal import INPUTS_STAY, putting_back, rehearsing, require_plain_steps
 from sims.training.samples import Sampler
 from sims.training.watch import Reader, generators, refusing, stopping, unwritten
 
@@ -160,6 +160,7 @@ class Task:
             self.slots_at_once = at_once if self.device.type == "cpu" or engine == "sequential" else None
             self._readers = generators(self.module, self.device)
             self._require_steps()
+            self.put_back = putting_back(self.module)  # after a run that it ended: other runs have the same module
 
     @property
     def samples(self) -> tuple[int, npt.NDArray[np.int64]]:

@@ -327,3 +327,48 @@ def test_a_run_does_not_depend_on_what_the_caller_set(digits, tmp_path):
     finally:
         torch.set_default_dtype(torch.float32)
     assert found.equals(expected)
+
+
+def _hooked(self, x):
+    handle = self.first.register_forward_hook(lambda m, i, o: 0.5 * o)  # for this pass, if it comes to its end
+    found = Two.forward(self, x)
+    if float(self.last.weight.detach().norm()) > self.far:
+        raise ValueError("too far")
+    handle.remove()
+    return found
+
+
+def _without_a_bias(self, x):
+    if float(self.last.weight.detach().norm()) > self.far:
+        del self.last.bias
+    return Two.forward(self, x)
+
+
+@pytest.mark.parametrize("forward", [_hooked, _without_a_bias])
+def test_a_module_that_ended_one_run_is_whole_in_the_next(forward):
+    """All runs of a process have one module."""
+    module = type("Mine", (Two,), {"forward": forward})()
+    module.far = 1.2 * float(module.last.weight.detach().norm())
+    one = task(module)
+    before = trained(one, rounds=1)
+    with pytest.raises(Stopped, match=r"round \d+: "):
+        trained(one, rounds=500)
+    assert torch.equal(trained(one, rounds=1), before)
+
+
+LATE = {
+    "frozen": (lambda self, x: self.first.weight.requires_grad_(False), "all of which are trained"),
+    "hooked": (lambda self, x: self.first.weight.register_hook(lambda g: 0 * g), "without hooks on its parameters"),
+    "more": (lambda self, x: setattr(self, "more", nn.Parameter(torch.ones(3))), "all its parameters from the first"),
+}
+
+
+@pytest.mark.parametrize("kind", LATE)
+def test_parameters_that_change_their_kind_on_the_way_are_seen(kind):
+    does, sentence = LATE[kind]
+
+    def late(self, x):
+        does(self, x)
+
+    with pytest.raises(Stopped, match=sentence):
+        trained(task(doing(late)), rounds=30)
