@@ -90,9 +90,13 @@ class Judgement:
 def judge(trial: Trial, claim: Claim, point: Point) -> Judgement:
     """Both sides of the claim at the point, and every condition; exact where the point is.
 
-    Raises TypeError for a trial that turns an exact point into a float.
+    Raises InputError where a side is undefined, such as a bound at a pole, and TypeError for a trial that turns an
+    exact point into a float.
     """
     sides = trial.evaluate(claim, point)
+    for name, side in (("left side", sides.left), ("right side", sides.right)):
+        if isinstance(side, sympy.Basic) and side.has(sympy.zoo, sympy.nan):
+            raise InputError(f"the point of {trial.name}", dict(point), f"one at which the {name} is a number")
     if any(isinstance(side, float) for side in (sides.left, sides.right)) and not _has_float(point):
         raise TypeError(f"{trial.name} turned an exact point into a float: {dict(point)}")
     return Judgement(

@@ -134,3 +134,9 @@ def test_at_exact_points_both_sides_are_exact(claim_id: str) -> None:
             if judged == 5:
                 break
         assert judged, trial.name
+
+
+def test_a_point_at_a_pole_of_the_bound_is_refused() -> None:
+    trial = replace(toy.trial, evaluate=lambda claim, point: Sides(F(1), sympy.zoo))
+    with pytest.raises(InputError, match="right side is a number"):
+        judge(trial, toy.false, POINT)

@@ -52,7 +52,7 @@ def _third_step(h: Any, z: Any, lr: Any) -> tuple[Any, Any, Any]:
 def cross_term(claim: Claim, depth: Depth) -> Evidence:
     """Enumeration of two sample signs: what the square exceeds its two parts by."""
     tally = Tally()
-    for h, z, lr in ((1, 1, F(1, 10)), (-1, 1, F(1, 10)), (F(1, 2), 2, F(1, 20)), (0, 1, F(1, 10))):
+    for h, z, lr in ((-1, 1, F(1, 10)), (1, 1, F(1, 10)), (F(1, 2), 2, F(1, 20)), (0, 1, F(1, 10))):
         whole, means, noises = _third_step(h, z, lr)
         claimed = claim.formulas["left over"].subs({fedamd.curvature: h, fedamd.sample_curvature: z, fedamd.lr: lr})
         tally.equal(whole - means - noises, F(int(claimed.p), int(claimed.q)), h=h, z=z, lr=lr, k=3)
@@ -62,8 +62,8 @@ def cross_term(claim: Claim, depth: Depth) -> Evidence:
         return Evidence(
             "refuted", "enumeration",
             f"The cross term is not zero: the means depend on earlier noise, so that before step {w['k']} with "
-            f"h = {w['h']}, z = {w['z']} and step size {w['lr']} the square exceeds its two parts by {w['left']} "
-            f"|g|^2, where {w['right']} is said.", domain, tally.cases, witness=w,
+            f"h = {w['h']}, z = {w['z']} and step size {w['lr']} the square is {w['left']} |g|^2 more than its "
+            f"two parts, where {w['right']} is said.", domain, tally.cases, witness=w,
         )  # fmt: skip
     return tally.evidence("exact", "enumeration", "The parts add up.", domain=domain)
 

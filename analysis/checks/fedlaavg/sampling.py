@@ -133,7 +133,7 @@ def _independent_errors(trial: Any, claim: Claim, depth: Depth) -> Evidence:
             given.equal(found.sides.left, found.sides.right, **point)
     return conditional(
         stated, given, HYPOTHESIS, "enumeration",
-        "The sums are equal when availability does not look at the samples; three clients of which one is available at "
+        "The sums are equal when availability does not look at the samples; three clients of which one is selected at "
         "a time can reach 9/2 against 3 when it does.",
         domain=f"three clients, K and E up to 3, t < {latest}, all noise paths",
     )  # fmt: skip

@@ -49,7 +49,7 @@ thm1_b = paper.claim(
         "asked": Min(Rational(1, 8), s / 5),
     },
     uses=("fast.reddi3",),
-    gap="The second is not implied by the conditions of the theorem if s > .4565, that is for m = n = 1 and 2; it "
+    gap="The second is not implied by the conditions of the theorem if s > .4565, such as for m = n = 1 and 2; it "
     "should stand among them (with K L outside its root; the copy that was read has it inside).",
 )  # fmt: skip
 

@@ -263,7 +263,7 @@ thm2_option1 = paper.claim(
 
 ass5_option1_for_alg2 = paper.claim(
     "ass5.option1_for_alg2", "Option 1 of Assumption 5 can hold for Algorithm 2 weights",
-    kind="remark", where="Assumption 5 with Algorithm 2",
+    kind="remark", where="ours: Assumption 5 with Algorithm 2", origin="ours",
     words="The weights of Algorithm 2 keep (1/N) sum (p_n w_t^n - 1)^2 at most 1/81 in all rounds, whoever "
     "participates.",
     assumes=(ass4,),

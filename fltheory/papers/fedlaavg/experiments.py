@@ -30,7 +30,7 @@ appA_MR = paper.claim(
     formulas={"share": Integer(1), "distance": Symbol("positive_distance", positive=True)},
     uses=("fedlaavg.ex1", "fedlaavg.appA.z"),
     gap="A share M_R/R that does not vanish leaves the bound of [22] uninformative; it does not by itself show "
-    "divergence.",
+    "divergence. For t_1 other than t_2 those updates do settle away from the minimiser (Theorem 1).",
 )  # fmt: skip
 appD_client = paper.claim(
     "appD.client", "Client time and space complexity",
@@ -58,6 +58,7 @@ exp_sizes = paper.claim(
         "images": Integer(70000), "mean": Integer(60), "deviation": Integer(10),
         "softmax parameters": Integer(7850), "LSTM parameters": Integer(4945),
     },
+    gap="The paper prints no numbers of parameters; the LSTM's has two bias vectors for each gate, as in torch.",
 )  # fmt: skip
 exp_seqsgd = paper.claim(
     "exp.seqsgd", "Sequential SGD runs 1000 iterations per round",

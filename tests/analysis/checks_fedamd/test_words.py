@@ -27,7 +27,7 @@ def found(name: str, check: str) -> Evidence:
         ("fedamd.sec5.savings", "least_savings", "inconsistent", ("29.76 %", "28.62 %", "30 % and 29 %", "30 %.")),
         ("fedamd.sec5.rounds", "fewer_rounds", "inconsistent", ("21.31 %", "7.56 %", "21 % and 8 %", "10 to 20 %")),
         ("fedamd.sec5.gain40", "largest_gain", "exact", ("6.3 points", "82.3 against 76.0", "6 to whole", "up to 6")),
-        ("fedamd.eq42", "cross_term", "refuted", ("cross term is not zero", "-1/500")),
+        ("fedamd.eq42", "cross_term", "refuted", ("cross term is not zero", "is 1/500 |g|^2 more")),
     ],
 )
 def test_figures_are_read_to_the_digits_that_are_printed(name, check, verdict, numbers):
