@@ -110,11 +110,15 @@ def _together(asked: Mapping[str, Ruling]) -> Ruling:
 
 
 def _gaps(facts: Facts) -> Ruling:
-    """The longest absence decides: that which was seen, and that which is possible where nobody looked."""
+    """The longest absence decides: that which was seen, and that which is possible where nobody looked.
+
+    No log refutes it: who was off in every round may come in the next, and the assumption names no E.
+    """
     away, log = facts.absences, facts.log
     sure, most = (bounded_gaps(_Gaps(_largest_gap(longest, log.n_rounds))) for longest in (away.sure, away.most))
     if not sure.holds:
-        return _absence(facts, away.sure, away.sure_from, "fails", "was off in every round of the log", sure)
+        said = f"was off in every round: E is more than the {log.n_rounds} rounds of the log"
+        return _absence(facts, away.sure, away.sure_from, "cannot be told", said, sure)
     least, window = away.window
     if not most.holds:
         said = "was not seen on in any round, nor seen off in all of them"

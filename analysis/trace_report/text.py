@@ -140,12 +140,13 @@ def consequences(report: TraceReport) -> list[str]:
         f"FedAU: K = {cut.independent} has the least mean error, {cut.error:.3g}, over {cut.rounds} independent rounds "
         f"at the median rate {cut.rate:.3g} (exact){chain}. Its weights with K = {cut.advised}: "
         f"{_span(report.weight)}; of each client: --json, `fltheory weights LOG --cutoff {cut.advised}`.",
-        f"Amplified FedAvg: of the intervals below P = {best.interval} has the least interval divergence, "
+        f"Amplified FedAvg: P = {best.interval} has the least interval divergence of the intervals listed below, "
         f"delta~^2(P) <= {best.largest:.3g} d^2 whatever the objectives (mean over intervals {best.mean:.3g}; "
         f"P = 1: {report.divergences[0].largest:.3g}){unseen}.",
         f"FedLaAvg: an update is at most so many rounds old (Lemma 1), with {ages}.",
-        f"FAST: all clients were seen on in {room.complete:.2%} of the rounds. Theorem 2 needs snapshots, uniform over "
-        f"all clients, in at least {room.least_rate:.2%} of them whatever the constants, {enough}; "
+        f"FAST: all clients were seen on in {room.complete:.2%} of the rounds. Theorem 2 in the version of the "
+        f"appendix (fast.thm2.app) needs snapshots, uniform over all clients, in at least {room.least_rate:.2%} of "
+        f"them whatever the constants, {enough}; "
         "fast.thm2.repaired and fast.thm1.repaired-A admit any rate of snapshots.",
     ]
 
@@ -156,7 +157,7 @@ def _unobserved(report: TraceReport) -> bool:
 
 
 def _ages(ages: tuple[float, float]) -> str:
-    least, most = ("no bound" if math.isinf(age) else f"{age:.0f}" for age in ages)
+    least, most = ("unknown" if math.isinf(age) else f"{age:.0f}" for age in ages)
     return most if least == most else f"{least} to {most}"
 
 

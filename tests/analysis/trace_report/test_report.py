@@ -79,7 +79,9 @@ def test_the_text_says_the_most_important_first(report: TraceReport) -> None:
         "fedau.ass4 fails. Rejected: independent rounds",
         f"mean rate by label: a {report.labelled.rates[0]:.3g} (2 clients), b",
         f"FedAU: K = {report.cutoff.independent} has the least mean error",
-        f"4 clients a round: {report.staleness(4)[0]:.0f} to no bound",
+        f"4 clients a round: {report.staleness(4)[0]:.0f} to unknown",
+        "P = 168 has the least interval divergence of the intervals listed below",
+        "Theorem 2 in the version of the appendix (fast.thm2.app) needs snapshots",
         "Level 0.01, Holm over clients",
         "stability 0.",
     ):
@@ -266,6 +268,16 @@ def test_constants_that_a_log_contradicts_are_refused(tmp_path: Path, given: str
     seen = trace_report(dense([[1, 1, 0], [0, 1, 0], [0, 1, 0], [0, 1, 0], [0, 1, 0], [1, 1, 0]]))
     with pytest.raises(InputError, match=AGAINST[given]):
         planned(seen, file)
+
+
+def test_a_client_that_never_came_does_not_end_a_plan(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    constants = (
+        "smoothness = 1\ninitial_gap = 1\nnoise_std = 0.1\ngradient_bound = 0.5\nlocal_steps = 1\ncohort_size = 1\n"
+    )
+    file.write_text(f'target = 0.5\nalgorithms = ["fedlaavg"]\n[constants]\n{constants}window = 50\n')
+    seen = trace_report(dense([[1, 0], [1, 0], [0, 0]]))
+    assert all(outcome.rounds for outcome in planned(seen, file)[1])
 
 
 def test_the_window_of_a_process_gives_way_to_the_log(tmp_path: Path) -> None:
