@@ -120,21 +120,24 @@ def of_rates(rates: Sequence[float] | FloatArray, n_clients: int) -> Known:
 def require_possible(
     constants: Mapping[str, float], choices: Mapping[str, Sequence[float]], rates: Sequence[float], known: Known
 ) -> None:
-    """Raise InputError for constants that contradict each other, the rates or what is known of who takes part."""
+    """Raise InputError for constants that contradict each other, the rates or what is known of who takes part.
+
+    A `window` is an upper end: ages may stay below one that is given, though not below an absence that is known.
+    """
     for name, chosen in _OF_ONE.items():
         if name in constants and len(set(choices.get(chosen, ()))) > 1:
             allowed = f"left out where several values of {chosen} are tried, as it is that of one of them"
             raise InputError(name, constants[name], allowed)
+    _possible_problem(constants, choices)
     if len(rates):
         _possible_weights(constants, choices, rates)
     n_clients = constants.get("n_clients")
     given = constants.get("window")
-    if given is not None and known.window is not None and given < known.window:
+    if known.window is not None:
         away = f"{known.source} has clients away for {known.window - 1} rounds in a row"
-        raise InputError("window", given, f"at least {known.window}, as {away}")
-    window = given or known.window
-    if window is not None:
-        _at_least("staleness", constants, window - 1, f"in a window of {window:g} rounds ages get so large")
+        if given is not None and given < known.window:
+            raise InputError("window", given, f"at least {known.window}, as {away}")
+        _at_least("staleness", constants, known.window - 1, away)
     if n_clients is None:
         return
     cohort = _smallest_cohort(n_clients, constants, choices)
@@ -150,6 +153,30 @@ def require_possible(
     if len(rates) and known.drawn and not known.empty:
         why = "weights that sum to one vary that much where these rates are the chances of each round"
         _at_least("weight_variance", constants, _least_variance(n_clients, rates), why)
+
+
+def _possible_problem(constants: Mapping[str, float], choices: Mapping[str, Sequence[float]]) -> None:
+    """Raise InputError for numbers that no objective has at once.
+
+    A smooth one with a minimum has |grad f|^2 <= 2 L (f - f*), and f - f* <= L |x - x*|^2 / 2.
+    """
+
+    def tried(name: str) -> Sequence[float]:
+        return [constants[name]] if name in constants else choices.get(name, [])
+
+    for smoothness in map(float, tried("smoothness")):
+        for name in ("strong_convexity", "polyak_lojasiewicz"):
+            _at_most(name, tried(name), smoothness, "smoothness")
+        for square in tried("start_distance_square"):
+            _at_most(
+                "initial_gap", tried("initial_gap"), smoothness * square / 2, "smoothness * start_distance_square / 2"
+            )
+
+
+def _at_most(name: str, given: Sequence[float], most: float, what: str) -> None:
+    for one in given:
+        if one > most * (1 + _ROUNDING):
+            raise InputError(name, one, f"at most {what} = {most:.10g}, as it is for every objective")
 
 
 def _least_variance(n_clients: float, rates: Sequence[float]) -> float:

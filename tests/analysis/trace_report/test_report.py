@@ -256,7 +256,7 @@ def test_a_plan_with_a_server_that_draws_says_how_often_all_were_there(tmp_path:
 
 AGAINST = {
     "window = 3\n": "window must be at least 5, as the log has clients away for 4 rounds in a row; got 3",
-    "staleness = 3\n": "staleness must be at least 4, as in a window of 5 rounds ages get so large; got 3",
+    "staleness = 3\n": "staleness must be at least 4, as the log has clients away for 4 rounds in a row; got 3",
     "participation_norm = 0.8\n": "participation_norm must be at least 1, as some rounds have at most 1 of the clients",
 }
 

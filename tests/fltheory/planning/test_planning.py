@@ -23,7 +23,7 @@ CONSTANTS = {
     "gradient_bound": 0.6, "objective_gradient_bound": 0.3, "staleness": 6, "selected_share": 0.25,
     "participation_norm": 0.4, "weight_variance": 0.002, "snapshot_clients": 8, "arbitrary_clients": 5,
     "cohort_size": 5, "anchor_batch": 30, "batch_size": 4, "subsampled": 1, "noise_smoothness": 1.1,
-    "strong_convexity": 0.3, "polyak_lojasiewicz": 0.4, "start_distance_square": 2.0,
+    "strong_convexity": 0.3, "polyak_lojasiewicz": 0.4, "start_distance_square": 5.0,
 }  # fmt: skip
 CHOICES = {
     "global_lr": [1, 5], "cutoff": [6, 12], "interval": [4, 16], "amplification": [2, 8], "snapshot_rate": [0.9, 0.95],
@@ -152,6 +152,16 @@ def test_staleness_follows_from_the_window_of_availability() -> None:
     assert not any("lem5" in note for note in same.verdict_notes)
 
 
+def test_ages_may_stay_below_a_window() -> None:
+    """It is an upper end; in cohorts of 5 of 20 clients ages of 3 are possible."""
+    only("fedlaavg.thm4", constants={**CONSTANTS, "window": 20, "staleness": 3})
+
+
+def test_the_most_that_smooth_objectives_have_is_allowed() -> None:
+    quadratic = {"smoothness": 0.7, "strong_convexity": 0.7, "polyak_lojasiewicz": 0.7, "initial_gap": 1.75}
+    replace(TASK, constants={**CONSTANTS, **quadratic})
+
+
 def test_no_more_take_part_than_are_available() -> None:
     """A quarter of 20 clients, or the fewer that are there in the mean."""
     few = {**CONSTANTS, "participation_norm": 1, "staleness": 9, "weight_variance": 0.05}
@@ -175,7 +185,7 @@ def test_strongly_convex_rounds_in_closed_form() -> None:
     outcome = only("fast.thm2.main", constants=quiet, choices={"snapshot_rate": [1]})
     step = min(1 / (20 * 4 * 0.7 * 8), 0.3 / (16 * 4 * 0.7**2))
     assert outcome.step.size == pytest.approx(step)
-    assert outcome.rounds == math.ceil(math.log(2.0 / 0.1) / (0.3 * 4 * step))
+    assert outcome.rounds == math.ceil(math.log(5.0 / 0.1) / (0.3 * 4 * step))
 
 
 def test_what_is_refuted_is_replaced_and_that_is_said(outcomes: dict[str, Outcome]) -> None:
@@ -342,7 +352,9 @@ def test_a_condition_that_no_step_can_mend_is_named() -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_a_bound_beyond_floats_is_out_of_reach() -> None:
-    assert "initial_gap" in only("fast.thm1", constants={**CONSTANTS, "initial_gap": 1e308}).why
+    far = {**CONSTANTS, "initial_gap": 1e308}
+    del far["start_distance_square"]
+    assert "initial_gap" in only("fast.thm1", constants=far).why
 
 
 def test_a_bound_of_zero_takes_one_round() -> None:
@@ -398,9 +410,21 @@ BAD = {
         "choices must be without n_clients",
     ),
     "a window to choose": ({"choices": {"window": [1, 50]}}, "choices must be without window"),
-    "ages below the window": (
-        {"constants": {**CONSTANTS, "window": 8}},
-        "staleness must be at least 7, as in a window",
+    "ages below an absence": (
+        {"constants": {"n_clients": 20, "staleness": 3, "window": 30}, "rates": [0.2], "choices": {}},
+        "staleness must be at least 4, as a rate of 0.2 has clients away for 4 rounds in a row; got 3",
+    ),
+    "more convex than smooth": (
+        {"constants": {**CONSTANTS, "strong_convexity": 0.71}},
+        "strong_convexity must be at most smoothness = 0.7, as it is for every objective; got 0.71",
+    ),
+    "a larger gradient than that of smooth objectives": (
+        {"constants": {**CONSTANTS, "polyak_lojasiewicz": 0.71}},
+        "polyak_lojasiewicz must be at most smoothness = 0.7, as it is for every objective; got 0.71",
+    ),
+    "a higher start than its distance allows": (
+        {"constants": {**CONSTANTS, "initial_gap": 1.76}},
+        "initial_gap must be at most smoothness * start_distance_square / 2 = 1.75, as it is for every objective",
     ),
     "ages below those of turns": (
         {"constants": {"n_clients": 20, "cohort_size": 5, "staleness": 2}},
@@ -424,7 +448,7 @@ BAD = {
     ),
     "ages that turns do not keep": (
         {"process": Permutation(20, 5), "constants": {**CONSTANTS, "weight_variance": 0.01, "staleness": 5}},
-        "staleness must be at least 6, as in a window of 7 rounds",
+        "staleness must be at least 6, as this process has clients away for 6 rounds in a row",
     ),
     "the norm of more than take part": (
         {"process": UniformSubset(20, 5), "constants": {**CONSTANTS, "weight_variance": 0.01}},
