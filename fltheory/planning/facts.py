@@ -146,13 +146,25 @@ def require_possible(
     # The weights of a round are nonnegative and sum to one over its participants: their squares sum to at least one
     # over the number of these.
     fewest, unless = known.fewest, ""
-    if fewest is None and len(rates) and not known.empty:  # some rounds have no more than there are in the mean
-        fewest, unless = math.floor(n_clients * float(np.mean(rates)) * (1 + _ROUNDING)), ", if none is empty"
+    if fewest is None and len(rates) and not known.empty:
+        fewest, unless = _in_the_mean(n_clients, rates), ", if none is empty"
     few = min(fewest or n_clients, n_clients)
     _at_least("participation_norm", constants, few**-0.5, f"some rounds have at most {few:g} of the clients{unless}")
     if len(rates) and known.drawn and not known.empty:
         why = "weights that sum to one vary that much where these rates are the chances of each round"
         _at_least("weight_variance", constants, _least_variance(n_clients, rates), why)
+
+
+def fewest_in_a_round(known: Known, n_clients: float | None, rates: Sequence[float]) -> int | None:
+    """Participants that some rounds do not exceed, those with none among them; None: not known."""
+    if known.empty:
+        return 0
+    return known.fewest if known.fewest is not None or n_clients is None else _in_the_mean(n_clients, rates)
+
+
+def _in_the_mean(n_clients: float, rates: Sequence[float]) -> int | None:
+    """Participants of a round in the mean, which some rounds do not exceed; None without rates."""
+    return math.floor(n_clients * float(np.mean(rates)) * (1 + _ROUNDING)) if len(rates) else None
 
 
 def _possible_problem(constants: Mapping[str, float], choices: Mapping[str, Sequence[float]]) -> None:

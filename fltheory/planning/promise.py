@@ -12,8 +12,8 @@ import sympy
 
 from fltheory.errors import InputError
 from fltheory.ledger import Bound, Claim
-from fltheory.planning.facts import require_square
-from fltheory.planning.statements import Statement, Values, value
+from fltheory.planning.facts import fewest_in_a_round, require_square
+from fltheory.planning.statements import COHORTS, Statement, Values, value
 from fltheory.planning.steps import Step, best_step, holds, largest_step, on_steps
 from fltheory.planning.task import Task
 from fltheory.symbols import local_lr
@@ -119,6 +119,8 @@ class Promise:
         fewest.
         """
         last = self.at(choice, MOST_ROUNDS)
+        if short := self.short(last):
+            return None, short, math.inf
         for name, condition in self.others().items():
             if not holds(condition, last):
                 numbers = _numbers(condition, last)
@@ -144,6 +146,22 @@ class Promise:
             low, high = (low, middle) if reached(middle) else (middle, high)
         contradiction = self.contradiction(choice, high)
         return (None, contradiction, math.inf) if contradiction else (high, "", self.task.target)
+
+    def short(self, values: Values) -> str:
+        """Which number of clients a server asks for that some rounds do not have; empty where none is known to lack.
+
+        Any round may be a snapshot, or else an arbitrary one: a kind of rounds that never comes asks for nobody.
+        """
+        who = self.statement.participants
+        few = fewest_in_a_round(self.task.who, values.get("n_clients"), self.task.rates)
+        if who is None or self.statement.available or few is None:
+            return ""
+        for size in sorted(who.free_symbols & {*COHORTS}, key=str):
+            asked = values[size.name]
+            if asked > few and value(sympy.diff(who, size), values):
+                have = f"at most {few}" if few else "none"
+                return f"{self.claim.id} needs {size} = {asked:g} clients in a round, and some rounds have {have}."
+        return ""
 
     def contradiction(self, choice: Values, rounds: int) -> str:
         """What a given weight_square must be with the weight error that is derived for so many rounds, or for more.

@@ -154,6 +154,7 @@ def _fedlaavg(values: Values, task: Task, claims: Sequence[Claim]) -> Values:
 
 _COIN = snapshot_rate * snapshot_clients + (1 - snapshot_rate) * arbitrary_clients
 _SELECTED = selected_share * n_clients
+COHORTS = (cohort_size, snapshot_clients, arbitrary_clients)  # clients of a round, counted
 
 _COINS = "participation is independent over rounds, at the given rates"
 _ALIKE = "weights have equal means and are independent over rounds, with the given weight_variance"

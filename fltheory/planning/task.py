@@ -15,11 +15,10 @@ from fltheory.ledger import ledger
 from fltheory.papers.fast.setting import snapshot_rate
 from fltheory.participation import ParticipationProcess
 from fltheory.planning.facts import FACTS, Known, of_process, of_rates, require_possible
-from fltheory.planning.statements import MEASURES, STATEMENTS
+from fltheory.planning.statements import COHORTS, MEASURES, STATEMENTS
 from fltheory.symbols import Constants
 
 SMALLEST, LARGEST = 1e-300, 1e300  # targets: ten times and a hundredth of them are numbers too
-_COHORTS = ("cohort_size", "snapshot_clients", "arbitrary_clients")
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class Task:
         n_clients = Constants(**self.constants).get("n_clients")
         for name, one in self.constants.items():
             _narrow(name, one)
-        for name in _COHORTS:
+        for name in (size.name for size in COHORTS):
             _no_more(name, [self.constants.get(name, 1), *self.choices.get(name, ())], n_clients)
         if len(self.rates):
             probabilities("rates", self.rates)

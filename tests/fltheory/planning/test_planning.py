@@ -12,7 +12,16 @@ import sympy
 
 from fltheory.errors import InputError
 from fltheory.ledger import ledger
-from fltheory.participation import Bernoulli, Cyclic, Markov, Periodic, Permutation, Recorded, UniformSubset
+from fltheory.participation import (
+    Bernoulli,
+    Cyclic,
+    Markov,
+    ParticipationProcess,
+    Periodic,
+    Permutation,
+    Recorded,
+    UniformSubset,
+)
 from fltheory.planning import MEASURES, MOST_ROUNDS, STATEMENTS, Outcome, Statement, Task, plan, usable
 from fltheory.planning.statements import Values
 from fltheory.planning.steps import holds, largest_step, on_steps
@@ -327,6 +336,50 @@ def test_a_given_square_of_weights_is_held_against_the_derived_error() -> None:
     assert least == pytest.approx((1 - error**0.5) ** 2 / 0.5, rel=1e-5)
     exact = {**VARIED, "weight_square": 2}  # of weights 1 / p
     assert only("fedau.thm2", rates=[0.5], constants=exact, choices=OF_ONE_CUTOFF).rounds
+
+
+TURNS_OF_TEN, PAIRS = Periodic.diurnal(20, on=4, off=20), UniformSubset(20, 2)
+FIVES = Recorded.from_matrix([[1] * 20, [1] * 5 + [0] * 15], end="repeat")
+
+
+@pytest.mark.parametrize(
+    ("claim", "process", "sizes", "said"),
+    [
+        ("fedamd.thm46", PAIRS, {"cohort_size": 3}, "cohort_size = 3 clients in a round, and some rounds have at most 2"),
+        ("fedamd.thm46", PAIRS, {"cohort_size": 2}, ""),
+        ("fedamd.thm46", Permutation(20, 2), {"cohort_size": 10}, "some rounds have at most 2."),
+        ("fedamd.thm46", TURNS_OF_TEN, {"cohort_size": 1}, "and some rounds have none."),
+        ("fedamd.thm46", FIVES, {"cohort_size": 6}, "some rounds have at most 5."),
+        ("fast.thm1", FIVES, {"snapshot_clients": 6, "arbitrary_clients": 5}, "snapshot_clients = 6 clients"),
+        ("fast.thm1", FIVES, {"snapshot_clients": 5, "arbitrary_clients": 6}, "arbitrary_clients = 6 clients"),
+        ("fast.thm1", FIVES, {"snapshot_clients": 5, "arbitrary_clients": 5}, ""),
+        ("fedlaavg.thm4", Permutation(20, 2), {"cohort_size": 5}, ""),  # fewer are taken where fewer are there
+        ("fedamd.thm46", [0.45], {"cohort_size": 10}, "some rounds have at most 9."),
+        ("fedamd.thm46", [0.5], {"cohort_size": 10}, ""),
+        ("fedamd.thm46", [0.04], {"cohort_size": 10}, "some rounds have none."),
+        ("fedamd.thm46", [], {"cohort_size": 20}, ""),
+    ],
+)  # fmt: skip
+def test_no_more_clients_are_asked_than_rounds_have(
+    claim: str, process: ParticipationProcess | list[float], sizes: dict[str, int], said: str
+) -> None:
+    rates = process if isinstance(process, list) else process.rate.tolist()
+    known = {} if isinstance(process, list) else {"process": process}
+    few = {**CONSTANTS, "participation_norm": 1, "weight_variance": 1, "staleness": 30, **sizes}
+    few["selected_share"] = few["cohort_size"] / 20
+    outcome = only(claim, constants=few, rates=rates, **known)
+    assert bool(outcome.rounds) == (not said), outcome.why
+    assert said in outcome.why
+
+
+def test_a_kind_of_rounds_that_never_comes_asks_for_nobody() -> None:
+    few = {**CONSTANTS, "participation_norm": 1, "weight_variance": 1, "snapshot_clients": 5, "arbitrary_clients": 9}
+    rates = {"process": FIVES, "rates": FIVES.rate.tolist()}
+    assert only("fast.thm1", constants=few, choices={"snapshot_rate": [1]}, **rates).rounds
+    # Of the sizes to try those that fit are left.
+    few.pop("arbitrary_clients")
+    chosen = {"snapshot_rate": [0.95], "arbitrary_clients": [3, 9]}
+    assert only("fast.thm1", constants=few, choices=chosen, **rates).choice["arbitrary_clients"] == 3
 
 
 def test_amplified_updates_have_no_plan_where_a_round_may_be_empty() -> None:
