@@ -31,13 +31,14 @@ def planned(report: TraceReport, path: Path) -> tuple[Task, list[Outcome]]:
     content = plan_content(path)
     constants = {**content["constants"], "n_clients": int(on.sum())}
     longest = int(report.absences.most[on].max()) + 1
-    if longest <= report.log.n_rounds and "staleness" not in constants:
-        constants = {"window": longest, **constants}
+    shown = {"window": longest} if longest <= report.log.n_rounds and "staleness" not in constants else {}
+    shown = {name: value for name, value in shown.items() if name not in constants}
+    constants |= shown
     content |= {"constants": constants, "rates": report.rate[on].tolist()}
     task, statements = task_of(content, known=_known(report, on, most))
     nobody = np.flatnonzero(most == 0)
     return task, [
-        _held(outcome, statement, task, report, nobody)
+        _held(outcome, statement, task, report, nobody, shown.get("window"))
         for statement in statements
         for outcome in plan(task, [_without_law(statement)])
     ]
@@ -71,10 +72,13 @@ def _without_law(statement: Statement) -> Statement:
     return replace(statement, derive=derive, presumes={})
 
 
-def _held(outcome: Outcome, statement: Statement, task: Task, report: TraceReport, nobody: Ints) -> Outcome:
+def _held(
+    outcome: Outcome, statement: Statement, task: Task, report: TraceReport, nobody: Ints, window: int | None
+) -> Outcome:
     """The outcome, with what the log says of it: that an assumption fails, what it does not give, whom it is about.
 
     nobody   the rounds in which nobody took part
+    window   that of the log, where the plan has it from there
     """
     for id_ in (outcome.claim, *statement.rests_on):
         theorem = report.theorems.get(id_)
@@ -87,6 +91,9 @@ def _held(outcome: Outcome, statement: Statement, task: Task, report: TraceRepor
         lacking = [_no_law(name, law, report) for name, law in statement.presumes.items() if name in outcome.why]
         return replace(outcome, why=" ".join([outcome.why, *lacking]))
     notes, complete = list(outcome.verdict_notes), report.snapshots.complete
+    if window is not None and "window" in outcome.names:
+        rounds = report.log.n_rounds
+        notes.append(f"Taken for granted: E = {window} in all rounds; it is what the {rounds} rounds of the log show.")
     if statement.participants is not None and complete < 1:  # the server asks for clients, which may be away
         notes.append(f"All clients were on in {complete:.1%} of the rounds of the log.")
     if away := report.log.n_clients - int(task.constants["n_clients"]):

@@ -270,14 +270,45 @@ def test_constants_that_a_log_contradicts_are_refused(tmp_path: Path, given: str
         planned(seen, file)
 
 
+FEDLAAVG = """
+target = 0.5
+algorithms = ["fedlaavg"]
+[constants]
+smoothness = 1.0
+initial_gap = 1.0
+noise_std = 0.1
+gradient_bound = 0.5
+local_steps = 1
+cohort_size = 1
+"""
+
+
 def test_a_client_that_never_came_does_not_end_a_plan(tmp_path: Path) -> None:
     file = tmp_path / "plan.toml"
-    constants = (
-        "smoothness = 1\ninitial_gap = 1\nnoise_std = 0.1\ngradient_bound = 0.5\nlocal_steps = 1\ncohort_size = 1\n"
-    )
-    file.write_text(f'target = 0.5\nalgorithms = ["fedlaavg"]\n[constants]\n{constants}window = 50\n')
-    seen = trace_report(dense([[1, 0], [1, 0], [0, 0]]))
-    assert all(outcome.rounds for outcome in planned(seen, file)[1])
+    file.write_text(f"{FEDLAAVG}window = 50\n")
+    assert all(one.rounds for one in planned(trace_report(dense([[1, 0], [1, 0], [0, 0]], np.ones((3, 2)))), file)[1])
+
+
+def test_a_plan_says_in_how_many_rounds_its_window_was_seen(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text(FEDLAAVG)
+    seen = trace_report(dense([[1, 1], [0, 1], [0, 1], [1, 1]]))
+    said = "Taken for granted: E = 3 in all rounds; it is what the 4 rounds of the log show."
+    found = planned(seen, file)[1]
+    assert found
+    assert all(one.rounds and one.rounds > 4 and said in one.verdict_notes for one in found)
+    file.write_text(f"{FEDLAAVG}window = 3\n")
+    assert not any(said in one.verdict_notes for one in planned(seen, file)[1])
+
+
+def test_no_more_clients_are_asked_than_a_log_has_on_together(tmp_path: Path) -> None:
+    """Of two clients one is on in round 2; where it was not observed, the other may have been on too."""
+    file, on = tmp_path / "plan.toml", np.array([[1, 1], [1, 1], [1, 0], [1, 1]])
+    drawn = "snapshot_clients = 2\narbitrary_clients = 1\nsnapshot_rate = 0.999\n"
+    file.write_text(AMPLIFIED.replace('["amplified"]', '["fast"]').replace("target = 0.1", "target = 10") + drawn)
+    said = "needs snapshot_clients = 2 clients in a round, and some rounds have at most 1."
+    assert all(one.why.endswith(said) for one in planned(trace_report(dense(on, np.ones((4, 2)))), file)[1])
+    assert all(one.rounds for one in planned(trace_report(dense(on, on)), file)[1])
 
 
 def test_the_window_of_a_process_gives_way_to_the_log(tmp_path: Path) -> None:

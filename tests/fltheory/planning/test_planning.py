@@ -345,7 +345,7 @@ FIVES = Recorded.from_matrix([[1] * 20, [1] * 5 + [0] * 15], end="repeat")
 @pytest.mark.parametrize(
     ("claim", "process", "sizes", "said"),
     [
-        ("fedamd.thm46", PAIRS, {"cohort_size": 3}, "cohort_size = 3 clients in a round, and some rounds have at most 2"),
+        ("fedamd.thm46", PAIRS, {"cohort_size": 3}, "needs cohort_size = 3 clients in a round, and some rounds"),
         ("fedamd.thm46", PAIRS, {"cohort_size": 2}, ""),
         ("fedamd.thm46", Permutation(20, 2), {"cohort_size": 10}, "some rounds have at most 2."),
         ("fedamd.thm46", TURNS_OF_TEN, {"cohort_size": 1}, "and some rounds have none."),
