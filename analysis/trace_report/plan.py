@@ -31,8 +31,8 @@ def planned(report: TraceReport, path: Path) -> tuple[Task, list[Outcome]]:
     content = plan_content(path)
     constants = {**content["constants"], "n_clients": int(on.sum())}
     longest = int(report.absences.most[on].max()) + 1
-    shown = {"window": longest} if longest <= report.log.n_rounds and "staleness" not in constants else {}
-    shown = {name: value for name, value in shown.items() if name not in constants}
+    unsaid = longest <= report.log.n_rounds and not {"window", "staleness"} & constants.keys()
+    shown = {"window": longest} if unsaid else {}
     constants |= shown
     content |= {"constants": constants, "rates": report.rate[on].tolist()}
     task, statements = task_of(content, known=_known(report, on, most))
