@@ -113,7 +113,8 @@ def test_of_a_process_that_is_no_family_rates_are_known() -> None:
 
 @pytest.mark.parametrize("n_clients", [1, 9, 10, 11])
 def test_rates_below_one_participant_leave_rounds_empty(n_clients: int) -> None:
-    assert of_rates([0.1], n_clients) == Known(10, None, n_clients < 10 or None, True, "a rate of 0.1")
+    few = n_clients < 10 or None
+    assert of_rates([0.1], n_clients) == Known(10, empty=few, drawn=True, source="a rate of 0.1")
 
 
 @pytest.mark.parametrize("family", SMALL)
