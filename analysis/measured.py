@@ -16,7 +16,7 @@ from sims.store import Run
 FloatArray = npt.NDArray[np.float64]
 PAPER_WINDOW = 200  # rounds, as FedAU averages; smaller scales record too rarely for it
 PERCENT = 100.0  # the unit of what is printed with one decimal, a loss with three
-LATE = 0.2  # share of the rounds that smaller scales average over
+LATE = 0.2  # share of the rounds that smaller scales average over, and the most at any scale
 
 
 @dataclass(frozen=True)
@@ -56,15 +56,24 @@ def late_mean(own: pl.DataFrame, metric: str, share: float = LATE) -> float:
 
 
 def window(scale: str, run: Run, records: int | None = None) -> float:
-    """The share of the rounds over which the numbers of a table are means.
+    """The share of the rounds over which the numbers of a table are means: at most the last fifth.
+
+    Five records of a run that has no more are its beginning too, and no late mean.
 
     records   how many of the last records the paper averages over, if it is them that it counts
     """
     rounds: int = run.experiment["rounds"]
     if records is not None:
         every: int = run.experiment["record"]["every"]
-        return min(1.0, records * every / rounds)
-    return min(1.0, PAPER_WINDOW / rounds) if scale == "paper" else LATE
+        return min(LATE, records * every / rounds)
+    return min(LATE, PAPER_WINDOW / rounds) if scale == "paper" else LATE
+
+
+def late_records(scale: str, run: Run, records: int | None = None) -> int:
+    """How many records are in `window`; the last one is, however rarely a run is recorded."""
+    rounds, every = run.experiment["rounds"], run.experiment["record"]["every"]
+    at = {*range(0, rounds, every), rounds}
+    return sum(t > (1 - window(scale, run, records)) * rounds for t in at)
 
 
 def number(run: Run, label: str, metric: str, scale: str, unit: float = 1, records: int | None = None) -> Number | None:
@@ -180,6 +189,18 @@ def _numbered(seeds: list[int]) -> str:
     return f"seeds {', '.join(others)} and {last}" if others else f"seed {last}"
 
 
+def _constant(run: Run) -> str:
+    """That all algorithms and seeds end at one accuracy, so that their numbers tell nothing of them; else empty."""
+    if "test_accuracy" not in run.frame.columns or len(labels(run)) < 2:
+        return ""
+    last = run.frame.filter(pl.col("round") == run.experiment["rounds"])["test_accuracy"]
+    if last.n_unique() != 1 or last.is_null().any() or last.is_nan().any():
+        return ""
+    *others, other = labels(run)
+    end = f"all end at a test accuracy of {PERCENT * last[0]:.1f} %, as a constant predictor does"
+    return f", {end}: this tells nothing about {', '.join(others)} and {other}"
+
+
 def about(run: Run) -> dict[str, Any]:
     """What a reader of a number must know of its run: data, model, sizes, key; and why it is partial, if it is."""
     problem = run.experiment["problem"]
@@ -194,12 +215,12 @@ def about(run: Run) -> dict[str, Any]:
 
 
 def sentence(run: Run) -> str:
-    """`about` in words; also which seeds of which algorithms stopped early."""
+    """`about` in words; also which seeds of which algorithms stopped early, and whether it tells anything of them."""
     known = about(run)
     model = f", {known['model']}" if known["model"] else ""
     partial = f", PARTIAL ({known['partial']})" if known["partial"] else ""
     seeds = _finished(run) + _early(run)
-    return f"{known['data']}{model}, {known['rounds']:,} rounds, {seeds}{partial}; run {known['run']}"
+    return f"{known['data']}{model}, {known['rounds']:,} rounds, {seeds}{partial}{_constant(run)}; run {known['run']}"
 
 
 def sentences(runs: Iterable[Run]) -> list[str]:

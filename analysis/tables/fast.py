@@ -28,7 +28,8 @@ BOTH: Metrics = {**ACCURACY, "ratio": ("arbitrary_share", 100.0)}
 LAST = {"accuracy": 5, "ratio": 1}  # records at the end
 PRINTED = (
     "Test accuracies in %. Published: mean ± standard deviation over the last 5 tests; measured: the mean "
-    "of the last 5 records of a seed, then mean ± standard deviation over seeds."
+    "of the last 5 records of a seed, fewer where these are more than the last fifth of its rounds, then mean ± "
+    "standard deviation over seeds."
 )
 RATIO = "Ratio: share of the rounds that were no snapshots, in %."
 SLIP = "Tables 4 and 6 print the spread of one run of FedProx differently, 3.4 and 3.9: `fltheory show fast.table4`."

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.exhibits import Given
-from analysis.measured import Number, about, labels, number, sentences, window
+from analysis.measured import Number, about, labels, late_records, number, sentences, window
 from analysis.stored_runs import SCALES, trains
 from analysis.tables.layout import Cell, Section, Value
 from sims.store import Run
@@ -69,8 +69,8 @@ def section_of(
     """As `section`, with rows that may be of different runs.
 
     published  (key of a row, column) -> number
-    records    column -> how many of the last records its numbers are means of; without it, as
-               `analysis.measured.window` says
+    records    column -> how many of the last records its numbers are means of, at most those of the last fifth of
+               the rounds; without it, as `analysis.measured.window` says
     """
     late = records or {}
     cells = {}
@@ -127,7 +127,7 @@ def _end(scale: str, run: Run, records: Mapping[str, int] | None) -> str:
     if records is None:
         late = window(scale, run) * rounds
         return f"mean over the last {late:g} rounds" if late > every else "at the end"
-    there = {column: min(n, max(1, rounds // every)) for column, n in records.items()}
+    there = {column: late_records(scale, run, n) for column, n in records.items()}
     return ", ".join(
         f"{column}: mean of the last {n} records" if n > 1 else f"{column}: at the end" for column, n in there.items()
     )

@@ -114,8 +114,9 @@ def test_short_runs_say_of_how_many_records_their_numbers_are() -> None:
     assert end("laptop", 1000, 25) == "mean over the last 200 rounds"
     assert end("laptop", 1000, 1000) == end("smoke", 4, 2) == "at the end"
     five = {"accuracy": 5, "cost": 1}
-    assert end("laptop", 400, 20, five) == "accuracy: mean of the last 5 records, cost: at the end"
-    assert end("smoke", 4, 2, five) == "accuracy: mean of the last 2 records, cost: at the end"
+    assert end("laptop", 1000, 20, five) == "accuracy: mean of the last 5 records, cost: at the end"
+    assert end("laptop", 400, 20, five) == "accuracy: mean of the last 4 records, cost: at the end"
+    assert end("laptop", 50, 10, five) == end("smoke", 4, 2, five) == "accuracy: at the end, cost: at the end"
 
 
 def test_a_seed_that_stopped_early_has_diverged(tmp_path: Path) -> None:

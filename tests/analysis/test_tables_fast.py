@@ -103,12 +103,27 @@ def test_smaller_scales_have_fedavg_alone_without_its_name(tmp_path: Path) -> No
     text = of_fedavg.to_text()
     assert "q = 0.5               82.83 ± 2.0          30.0 ± 0.0          50.2              not recorded" in text
     assert "q = 0.4               84.07 ± 2.2          not run             60.7              not run" in text
-    assert "accuracy: mean of the last 5 records, ratio: at the end" in text
+    assert "accuracy: mean of the last 4 records, ratio: at the end" in text  # a fifth of 400 rounds
     assert {r["measured"] for r in lines(tables["tab6"].make(given("laptop", tmp_path, BETA)))} == {"not run"}
 
 
+def test_a_late_mean_is_of_the_last_fifth_at_most(tmp_path: Path) -> None:
+    """Five records of 50 rounds with one every 10 are the whole run; where all end alike, this tells nothing."""
+    file = file_of("shakespeare", "", "beta")
+    made_up(file, "laptop", tmp_path, lambda k, seed, t: 0.165 if t == 50 else 0.01 * k)
+    table = tables["tab3"].make(given("laptop", tmp_path, file))
+    (section,) = (s for s in table.sections if s.measured.startswith("measured"))
+    shown = [cells["accuracy"].measured for cells in section.rows.values() if cells["accuracy"].measured]
+    assert [str(one) for one in shown] == ["16.5 ± 0.0"] * 3
+    assert "accuracy: at the end, ratio: at the end" in section.measured
+    same = "all end at a test accuracy of 16.5 %, as a constant predictor does: this tells nothing about q = 0, q = 0.5"
+    assert same in section.measured
+    made_up(file, "laptop", store := tmp_path / "other", lambda k, seed, t: 0.165 + 0.001 * (k == seed == 1))
+    assert "constant predictor" not in tables["tab3"].make(given("laptop", store, file)).to_text()
+
+
 def test_uniform_participation_is_taken_from_whichever_law_was_run(tmp_path: Path) -> None:
-    made_up(GAMMA, "laptop", tmp_path, lambda k, seed, t: 0.2)
+    made_up(GAMMA, "laptop", tmp_path, lambda k, seed, t: 0.2 + 0.01 * (seed - 1))
     both = given("laptop", tmp_path, GAMMA)
     measured = {
         r["row"]: r["measured"]
@@ -122,10 +137,10 @@ def test_uniform_participation_is_taken_from_whichever_law_was_run(tmp_path: Pat
         "Weibull": "not run",
     }
     assert float(measured["Gamma"]) == pytest.approx(20)
-    made_up(BETA, "laptop", tmp_path, lambda k, seed, t: 0.3)
+    made_up(BETA, "laptop", tmp_path, lambda k, seed, t: 0.3 + 0.01 * (seed - 1))
     table = tables["tab2"].make(given("laptop", tmp_path, BETA, GAMMA))
     (section,) = (s for s in table.sections if s.title == "Fashion-MNIST, alpha = 0.1")
-    assert str(section.rows["Uniform"]["accuracy"].measured) == "30.0 ± 0.0"
+    assert str(section.rows["Uniform"]["accuracy"].measured) == "30.0 ± 1.0"
     runs = [run.key[:12] for run in given("laptop", tmp_path, BETA, GAMMA).runs.values()]
     assert section.about["run"] == "; ".join(runs)
     assert f"fashion-mnist, mlp, 400 rounds, 3 seeds; runs {', '.join(runs)}; " in section.measured
