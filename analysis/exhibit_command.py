@@ -14,7 +14,7 @@ from analysis.figures.style import GREY, WIDTH, Picture, house_style, save
 from analysis.files import as_csv, make_folder, require_writable, write_text
 from analysis.measured import sentences
 from analysis.missing_runs import in_words, run_file, seconds
-from analysis.stored_runs import SCALES, runs_of
+from analysis.stored_runs import SCALES, lost, runs_of
 from analysis.wording import counted
 from fltheory.errors import InputError, one_of
 from sims.montecarlo.simulate import is_sound
@@ -49,7 +49,7 @@ class Setting:
 
 def figures(names: Iterable[str], formats: str, out: Path, setting: Setting) -> Iterator[Path]:
     """Draw figures; the paths of pictures and data, as they are written."""
-    kinds = formats.split(",")
+    kinds = list(dict.fromkeys(formats.split(",")))
     for kind in kinds:
         if kind not in FORMATS:
             raise InputError("--format", kind, one_of(kind, FORMATS))
@@ -90,10 +90,12 @@ def _made(
     files = [file for exhibit in exhibits.values() for file in exhibit.experiments if Path(file).is_file()]
     faults: dict[str, InputError] = {}
     runs = runs_of(dict.fromkeys(files), setting.scale, setting.store, faults)
+    unread = lost([file for file in files if file not in runs and file not in faults], setting.scale, setting.store)
     failed = []
     if setting.run:
         filling = dict.fromkeys(file for exhibit in exhibits.values() for file in exhibit.filled_by(setting.scale))
         failed = _run_missing([file for file in filling if file in files and file not in faults], runs, setting)
+    faults |= {file: fault for file, fault in unread.items() if file not in runs}  # those that were made again
     for name, exhibit in exhibits.items():
         given = given_of(exhibit, setting.scale, runs, faults)
         try:
@@ -102,7 +104,7 @@ def _made(
             setting.broken.append(f"{name} is not made: {error}")
             continue
         if given.faulty:
-            damaged = [] if setting.run else [file for file in given.faulty if file in runs]
+            damaged = [] if setting.run else [file for file in given.faulty if file in runs or file in unread]
             mend = f". {_offer(f'{kind} {name}', damaged, setting)}" if damaged else ""
             setting.broken.append(f"{faulty(name, given, made is not None)}{mend}")
         if made is not None:

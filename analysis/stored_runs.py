@@ -6,14 +6,15 @@ same data counts as one of the file; what was run is always told beside its numb
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from fltheory.errors import InputError
 from sims import store as stored
-from sims.experiment import read_without_data
+from sims.experiment import read, read_without_data
 from sims.store import Run
 
 SCALES = ("smoke", "laptop", "paper")
@@ -48,6 +49,40 @@ def runs_of(
         if own:
             found[file] = (complete or own)[0]
     return found
+
+
+def lost(files: Iterable[str], scale: str, store: Path) -> dict[str, InputError]:
+    """File of an experiment -> what is wrong with the manifest of its run, of those whose manifest is damaged.
+
+    What was run is told by the key alone then. It depends on the data, of which those that other runs of the store
+    had are tried, then those that are here.
+    """
+    manifests = stored.damaged(store) if store.is_dir() else {}
+    if not manifests:
+        return {}
+    known = stored.runs(store, tell=False)
+    found = {}
+    for file in files:
+        key = next((key for key in _keys(file, scale, known) if key in manifests), None)
+        if key is not None:
+            allowed = f"one whose manifest is not damaged or of another version ({manifests[key]} is)"
+            found[file] = InputError("run", key[:12], allowed)
+    return found
+
+
+def _keys(file: str, scale: str, known: Iterable[Run]) -> Iterator[str]:
+    """The keys that a run of this file may have; none for a file that cannot be read."""
+    with suppress(InputError):
+        wanted, experiments = asked(file, scale), {run.key: run.experiment for run in known}
+        starts = [wanted["start"]]
+        if isinstance(wanted["start"], Mapping):
+            bare = {key: _without_data(one, experiments) for key, one in experiments.items()}
+            starts = [{**wanted["start"], "run": key} for key, one in bare.items() if one == wanted["start"]["run"]]
+        for start in starts:
+            for data in {one["problem"].get("data_hash") for one in experiments.values()} | {None}:
+                problem = {**wanted["problem"], **({"data_hash": data} if data else {})}
+                yield stored.key_of({**wanted, "problem": problem, "start": start})
+        yield read(file, scale).key
 
 
 def damage(run: Run) -> InputError | None:

@@ -12,7 +12,7 @@ from analysis.exhibit_command import faulty, stem
 from analysis.exhibits import Exhibit, chosen, given_of
 from analysis.figures.style import caption_of
 from analysis.report.html import Html, element, items, join, page, prose, scrolled, section, table, unbroken
-from analysis.stored_runs import asked, runs_of
+from analysis.stored_runs import asked, lost, runs_of
 from analysis.tables.layout import Table
 from fltheory.errors import InputError
 from fltheory.ledger import ledger
@@ -66,7 +66,10 @@ def find(scale: str, store: Path, folder: Path | None) -> Shown:
     files = _files(figures, scale, folder) if folder else {}
     every = [file for exhibit in (*known.values(), *figures.values()) for file in exhibit.experiments]
     faults: dict[str, InputError] = {}
-    runs = runs_of(dict.fromkeys(file for file in every if Path(file).is_file()), scale, store, faults)
+    there = dict.fromkeys(file for file in every if Path(file).is_file())
+    runs = runs_of(there, scale, store, faults)
+    unread = lost([file for file in there if file not in runs and file not in faults], scale, store)
+    faults |= unread
     tables: dict[str, Table] = {}
     used: dict[str, Run] = {}
     undrawn = set()
@@ -87,7 +90,7 @@ def find(scale: str, store: Path, folder: Path | None) -> Shown:
             broken[name] = f"{name} is not made: {error}"
             continue
         if given.faulty:
-            damaged = any(file in runs for file in given.faulty)
+            damaged = any(file in runs or file in unread for file in given.faulty)
             again = f" (to make its run again: {shown.command(f'tables {name}')} --run)" if damaged else ""
             broken[name] = f"{faulty(name, given, made=True)}{again}"
     shown.runs.extend(used.values())

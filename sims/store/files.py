@@ -175,24 +175,34 @@ def complete(store: str | os.PathLike[str], key: str) -> Run | None:
     return run if run is not None and run.status == COMPLETE else None
 
 
-def runs(store: str | os.PathLike[str], where: Mapping[str, str] | None = None) -> list[Run]:
+def runs(store: str | os.PathLike[str], where: Mapping[str, str] | None = None, *, tell: bool = True) -> list[Run]:
     """All runs of a store, by key.
 
     where   only those whose experiment has these values: dotted places such as "process.name" or "rounds" to text,
             numbers in any spelling; a place in "algorithm" counts if any of the algorithms has it, and "status" is that
             of the run
+    tell    whether manifests that are damaged are logged
 
     Raises InputError if there is no such folder, or a place that no run has.
     """
     folder = _folder(store)
     if not folder.is_dir():
         raise InputError("store", str(store), "a folder with results")
-    found = [run for path in sorted(folder.iterdir()) if path.is_dir() and (run := _read(path, tell=True)) is not None]
+    found = [run for path in sorted(folder.iterdir()) if path.is_dir() and (run := _read(path, tell=tell))]
     for place, value in (where or {}).items():
         if found and not any(_values(run, place) for run in found):
             raise InputError("where", place, "a place in the experiment, such as process.name")
         found = [run for run in found if any(_means(value, one) for one in _values(run, place))]
     return found
+
+
+def damaged(store: str | os.PathLike[str]) -> dict[str, Path]:
+    """Name of a folder, which is the key of its run -> its manifest, of those that have none that can be read."""
+    folders = [path for path in sorted(_folder(store).iterdir()) if path.is_dir() and _read(path) is None]
+    files = {path.name: [path / f"{status}.json" for status in (COMPLETE, PARTIAL)] for path in folders}
+    return {
+        key: next(file for file in own if file.exists()) for key, own in files.items() if any(map(os.path.exists, own))
+    }
 
 
 def find(reference: str | os.PathLike[str], store: str | os.PathLike[str]) -> Run:
@@ -322,7 +332,7 @@ def _require_manifest(manifest: Any, key: str, status: str) -> None:
     rows, digest, versions = manifest["rows"], manifest["sha256"], manifest["versions"]
     has_data = isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest) is not None
     good = (
-        manifest["key"] == key == _hash(manifest["experiment"])
+        manifest["key"] == key == key_of(manifest["experiment"])
         and manifest["status"] == status
         and isinstance(manifest["experiment"], dict)
         and isinstance(manifest["reason"], str)
@@ -352,7 +362,7 @@ def _require_form(experiment: Mapping[str, Any]) -> None:
         raise ValueError("an experiment of another form")
 
 
-def _hash(experiment: Any) -> str:
+def key_of(experiment: Any) -> str:
     """The key that an experiment has (`sims.experiment.Experiment.key`)."""
     return hashlib.sha256(json.dumps(experiment, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 

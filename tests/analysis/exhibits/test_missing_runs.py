@@ -123,7 +123,7 @@ def test_a_damaged_run_keeps_only_its_own_figures_and_tables_from_being_made(
             (run.folder / f"{run.sha256}.parquet").unlink()
         else:
             other = {**run.experiment, "problem": {**run.experiment["problem"], "data_hash": "1" * 64}}
-            stored.save(tmp_path / "store", stored.files._hash(other), other, run.data())
+            stored.save(tmp_path / "store", stored.key_of(other), other, run.data())
     setting = Setting("laptop", tmp_path / "store", False, [].append)
     drawn = [path.name for path in exhibit_command.figures(names, "png", tmp_path / "out", setting)]
     assert drawn == [f"{name}.{kind}" for name in ("fedau_figC61", "fedamd_fig8_laptop") for kind in ("png", "csv")]
@@ -141,8 +141,9 @@ def test_a_damaged_run_keeps_only_its_own_figures_and_tables_from_being_made(
     assert ("`fltheory tables fedamd.tab2" in sentence) is (fault == "no data")
 
 
+@pytest.mark.parametrize("part", ["data", "manifest"])
 def test_what_a_damaged_run_leaves_is_drawn_and_says_so(
-    books: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    part: str, books: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One of two floors, and one of fifteen runs: the rest stands, the damaged one is named with what mends it."""
     monkeypatch.setattr(exhibit_command, "seconds", lambda file, scale: 1.0)
@@ -150,14 +151,14 @@ def test_what_a_damaged_run_leaves_is_drawn_and_says_so(
     for file in ("experiments/fedau/cutoffs.toml", floor, cifar, "experiments/fedau/fashion-cyclic.toml"):
         run = made_up(file, "laptop", tmp_path, lambda k, seed, t: 0.5)
         if file in (floor, cifar):
-            (run.folder / f"{run.sha256}.parquet").write_bytes(b"damaged")
+            (run.folder / (f"{run.sha256}.parquet" if part == "data" else "complete.json")).write_bytes(b'{"broken')
     shown: list[Picture] = []
     kept = exhibit_command._captioned
     monkeypatch.setattr(exhibit_command, "_captioned", lambda *given: shown.append(kept(*given)) or shown[-1])
     setting = Setting("laptop", tmp_path, False, [].append)
-    assert len(list(exhibit_command.figures(["fedau.fig1"], "png", tmp_path / "out", setting))) == 2
+    assert len(list(exhibit_command.figures(["fedau.fig1"], "png,png", tmp_path / "out", setting))) == 2
     (sentence,) = setting.broken
-    assert sentence.startswith(f"fedau.fig1 is made without {floor}: run must be one whose data can be read")
+    assert sentence.startswith(f"fedau.fig1 is made without {floor}: run must be one whose {part} ")
     assert "`fltheory figures fedau.fig1 --scale laptop --run` makes it, in about" in sentence
     assert {row["floor"] for row in shown[0].rows} == {"p ≥ 0.02"}
     above = " ".join(shown[0].figure.texts[0].get_text().split())
@@ -166,10 +167,10 @@ def test_what_a_damaged_run_leaves_is_drawn_and_says_so(
     )
     setting = Setting("laptop", tmp_path, False, [].append)
     (text,) = exhibit_command.tables(["fedau.tab1"], "text", setting)
-    part = text.partition("CIFAR-10, Bernoulli participation\n")[2].partition("\n\n")[0]
-    assert part.startswith(f"  left out, as the file or its stored run is faulty: {cifar}\n")
-    assert part.count("faulty run") == 2 * 7
-    assert "not run" not in part
+    section = text.partition("CIFAR-10, Bernoulli participation\n")[2].partition("\n\n")[0]
+    assert section.startswith(f"  left out, as the file or its stored run is faulty: {cifar}\n")
+    assert section.count("faulty run") == 2 * 7
+    assert "not run" not in section
     assert "50.0 ± 0.0" in text  # of the cyclic run
     assert [sentence.startswith(f"fedau.tab1 is made without {cifar}: ") for sentence in setting.broken] == [True]
 
@@ -253,7 +254,7 @@ def test_two_runs_of_one_file_are_refused(tmp_path: Path) -> None:
     file = amplified_figures.INTERVAL
     run = made_up(file, "smoke", tmp_path)
     other = {**run.experiment, "problem": {**run.experiment["problem"], "data_hash": "1" * 64}}
-    stored.save(tmp_path, stored.files._hash(other), other, run.data())
+    stored.save(tmp_path, stored.key_of(other), other, run.data())
     with pytest.raises(InputError, match=f"a single run of {file} at smoke scale"):
         runs_of([file], "smoke", tmp_path)
 
