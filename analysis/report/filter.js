@@ -1,12 +1,17 @@
 // The list of claims: rows that match all of the form stay; the address keeps what was chosen.
 const form = document.getElementById("filter");
 const rows = [...document.querySelectorAll("table.claims tbody tr")];
-const texts = rows.map((row) => `${row.textContent} ${row.dataset.words}`.toLowerCase());
+// Statements spell Greek letters out.
+const GREEK = { α: "alpha", β: "beta", γ: "gamma", δ: "delta", ε: "epsilon", ζ: "zeta", η: "eta", θ: "theta", κ: "kappa",
+  λ: "lambda", μ: "mu", ν: "nu", ξ: "xi", π: "pi", ρ: "rho", σ: "sigma", ς: "sigma", τ: "tau", φ: "phi", χ: "chi",
+  ψ: "psi", ω: "omega" };
+const plain = (text) => text.toLowerCase().replace(/\p{Script=Greek}/gu, (letter) => GREEK[letter] ?? letter);
+const texts = rows.map((row) => plain(`${row.textContent} ${row.dataset.words}`));
 const number = document.getElementById("number");
 
 function show() {
   const { q, paper, verdict, check } = Object.fromEntries(new FormData(form));
-  const words = q.toLowerCase().split(/\s+/);
+  const words = plain(q).split(/\s+/);
   let shown = 0;
   rows.forEach((row, k) => {
     const { paper: ofPaper, verdict: withVerdict, check: checks } = row.dataset;
