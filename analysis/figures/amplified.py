@@ -75,7 +75,7 @@ def intervals(given: Given) -> Picture:
 def _named(run: Run, method: str) -> str:
     """What the legend calls a method: with how many step sizes it was run, if it was."""
     tried = len(_sizes(run, method))
-    sizes = {0: "", 1: " (one γ)"}.get(tried, f" (best of {tried} γ)")
+    sizes = {0: "", 1: " (one γ)"}.get(tried, f" (least training loss of {tried} γ)")
     return METHODS[method] + sizes
 
 

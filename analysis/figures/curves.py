@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from analysis.exhibits import Given
 from analysis.figures.style import COLUMN, LINES, WIDTH, Picture, band, house_style, new_figure
 from analysis.measured import FloatArray, Number, curve, in_seeds
+from analysis.stored_runs import SCALES
 from sims.store import Run
 
 METRICS = {  # of training: axis, factor
@@ -119,6 +120,28 @@ def lacking(
     partly = told(without, {panel: names for panel, names in missing.items() if panel not in empty}, len(declared))
     whole = f"{without}: the {kind}{'s' * (len(empty) > 1)} {'; '.join(empty)}"
     return [*partly, *([whole] if empty else [])]
+
+
+def untrained(
+    scale: str, declared: Mapping[str, Iterable[str]], trained: Callable[[str, str], Collection[str]]
+) -> list[str]:
+    """Why some lines can be in no run at a scale: the file has them at other scales, or at none; in sentences.
+
+    declared   panel -> names of the lines that it should have
+    trained    (panel, scale) -> names of those that its file has at this scale
+
+    >>> untrained("laptop", {"left": "ab", "right": "ac"}, lambda _, scale: "ab" if scale == "paper" else "a")
+    ['Not in the file at laptop scale, only at paper scale: b (left)', 'Not in the file at any scale: c (right)']
+    """
+    why: dict[str, dict[str, list[str]]] = {}
+    for panel, names in declared.items():
+        at = {one: trained(panel, one) for one in SCALES}
+        for name in names:
+            if name not in at[scale]:
+                others = " or ".join(one for one in SCALES if name in at[one])
+                where = f"at {scale} scale, only at {others} scale" if others else "at any scale"
+                why.setdefault(f"Not in the file {where}", {}).setdefault(panel, []).append(name)
+    return [sentence for what, panels in why.items() for sentence in told(what, panels, len(declared))]
 
 
 def short(seeds: Mapping[str, Mapping[str, tuple[int, int]]]) -> list[str]:

@@ -28,7 +28,9 @@ def test_every_method_is_shown_with_its_best_step_size(tmp_path: Path) -> None:
     }
     (legend,) = picture.figure.legends
     assert [text.get_text() for text in legend.get_texts()] == [
-        "amplified (best of 3 γ)", "wait, minibatch (one γ)", "not amplified (best of 5 γ)"
+        "amplified (least training loss of 3 γ)",
+        "wait, minibatch (one γ)",
+        "not amplified (least training loss of 5 γ)"
     ]  # fmt: skip
     assert len(picture.figure.axes) == 2
     picture.figure.canvas.draw()
@@ -44,7 +46,9 @@ def test_both_data_sets_stand_beside_each_other(tmp_path: Path) -> None:
     assert titles == [*DATA.values(), "", ""]
     (legend,) = picture.figure.legends
     assert [text.get_text() for text in legend.get_texts()] == [
-        "amplified (best of 5 γ)", "wait, minibatch (one γ)", "wait, full (one γ)", "not amplified (best of 5 γ)"
+        "amplified (least training loss of 5 γ)",
+        "wait, minibatch (one γ)", "wait, full (one γ)",
+        "not amplified (least training loss of 5 γ)"
     ]  # fmt: skip
 
 

@@ -34,11 +34,18 @@ def label_mixes(given: Given) -> Picture:
             axes.set(ylabel="class", yticks=range(0, CLASSES, 3), ylim=(-0.7, CLASSES - 0.3))
             axes.set_title(f"$\\alpha = {alpha}$; area: share of the class in the client's data", pad=2)
             rows += [
-                {"alpha": alpha, "client": n + 1, "class": k, "samples": int(counts[n, k]), "share": shares[n, k]}
+                {
+                    "alpha": alpha,
+                    "seed": SEED,
+                    "client": n + 1,
+                    "class": k,
+                    "samples": int(counts[n, k]),
+                    "share": shares[n, k],
+                }
                 for n in range(HOLDERS)
                 for k in range(CLASSES)
             ]
-        axes.set_xlabel(f"client (n = {HOLDERS}, {len(labels) // HOLDERS:,} samples each)")
+        axes.set_xlabel(f"client (n = {HOLDERS}, {len(labels) // HOLDERS:,} samples each, drawn with seed {SEED})")
     return Picture(figure, rows)
 
 
@@ -54,12 +61,12 @@ def cohorts(given: Given) -> Picture:
             process = WeightedDraws(law, n_clients=N_CLIENTS, cohort_size=COHORT)
             turns = process.sample(ROUNDS, SEED).sum(axis=0)
             expected = ROUNDS * process.rate
-            axes.bar(clients, turns, width=1, color=BLUE, linewidth=0, alpha=0.6, label="one trace")
+            axes.bar(clients, turns, width=1, color=BLUE, linewidth=0, alpha=0.6, label=f"one trace (seed {SEED})")
             axes.plot(clients, expected, color=BLACK, lw=1, label="expected, exact")
             axes.axhline(ROUNDS * COHORT / N_CLIENTS, color=GREY, linestyle="--", lw=1, label="uniform participation")
             axes.set(title=title, xlabel=f"client (n = {N_CLIENTS})", xlim=(0.5, N_CLIENTS + 0.5))
             rows += [
-                {"law": title, "client": n, "rounds": int(a), "expected": b}
+                {"law": title, "seed": SEED, "client": n, "rounds": int(a), "expected": b}
                 for n, a, b in zip(clients.tolist(), turns.tolist(), expected.tolist(), strict=True)
             ]
         panels[0].set_ylabel(f"rounds with the client\n(of {ROUNDS:,})")

@@ -6,13 +6,14 @@ A training loss is recorded on the training data here; the paper's is the mean o
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from analysis.exhibits import Exhibit, Given, enter
-from analysis.figures.curves import ROUND, Shown, panels
+from analysis.figures.curves import ROUND, Shown, panels, untrained
 from analysis.figures.style import Picture
 from analysis.measured import labels
-from analysis.stored_runs import asked
+from analysis.stored_runs import asked, asked_labels
 from sims.store import Run
 
 HERE = "experiments/fedamd"
@@ -50,8 +51,11 @@ def _of(number: int, about: str, name: str, wanted: tuple[str, ...], rows: list[
     @enter(figures, f"fig{number}", f"Figure {number}: {about}", *sources)
     def draw(given: Given) -> Picture:
         columns = {participants(run.experiment, sources[file]): shown(run, wanted) for file, run in given.runs.items()}
-        everyone = (participants(asked(file, given.scale), paper) for file, paper in sources.items())
-        return panels(given, columns, rows, declared=dict.fromkeys(everyone, wanted))
+        everyone = {participants(asked(file, given.scale), paper): file for file, paper in sources.items()}
+        declared = dict.fromkeys(everyone, wanted)
+        picture = panels(given, columns, rows, declared=declared)
+        why = untrained(given.scale, declared, lambda title, scale: asked_labels(everyone[title], scale))
+        return replace(picture, lacks=[*picture.lacks, *why])
 
 
 _of(1, "test accuracy by the probability of an anchor, K = 10", "probabilities", PROBABILITIES, [ACCURACY])

@@ -41,8 +41,8 @@ def participation_patterns(given: Given) -> Picture:
             axes.fill_between(np.arange(rounds + 1), np.append(on, on[-1]), step="post", color=LINES[0][0], linewidth=0)
             axes.set_title(f"{name}: takes part in {on.sum()} of {rounds} rounds", pad=2)
             axes.set(yticks=[0, 1], yticklabels=["off", "on"], xlim=(0, rounds), ylim=(0, 1))
-            rows += [{"pattern": name, "round": t, "participates": int(one)} for t, one in enumerate(on)]
-        axes.set_xlabel(f"round (one client, $p = {HIGH_RATE}$, one trace each)")
+            rows += [{"pattern": name, "seed": SEED, "round": t, "participates": int(one)} for t, one in enumerate(on)]
+        axes.set_xlabel(f"round (one client, $p = {HIGH_RATE}$, one trace each, seed {SEED})")
     return Picture(figure, rows)
 
 
@@ -62,12 +62,12 @@ def data_and_rates(given: Given) -> Picture:
         above.set_title("area: share of the class in the client's data")
         below.bar(clients, rates, color=[LINES[1][0] if rate > FLOOR else LINES[7][0] for rate in rates])
         below.axhline(FLOOR, color="black", linewidth=0.7, linestyle=":")
-        below.set(xlabel=f"client (n = {len(mix)})", ylabel="rate $p_n$", xticks=[1, 5, 10, 15, 20])
+        below.set(xlabel=f"client (n = {len(mix)}, seed {SEED})", ylabel="rate $p_n$", xticks=[1, 5, 10, 15, 20])
         below.set_title(f"dotted, grey: floor {FLOOR}")
     return Picture(
         figure,
         [
-            {"client": n, "rate": rate, **{f"class {k + 1}": share for k, share in enumerate(shares)}}
+            {"client": n, "seed": SEED, "rate": rate, **{f"class {k + 1}": share for k, share in enumerate(shares)}}
             for n, rate, shares in zip(clients.tolist(), rates.tolist(), mix.tolist(), strict=True)
         ],
     )

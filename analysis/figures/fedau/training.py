@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from analysis.exhibits import Exhibit, Given, enter
-from analysis.figures.curves import METRICS, lacking, over_rounds, present, short, undrawn
+from analysis.figures.curves import METRICS, lacking, over_rounds, present, short, undrawn, untrained
 from analysis.figures.style import COLUMN, LINES, Picture, house_style, new_figure
-from analysis.measured import Number, in_seeds, labels, number
-from sims.store import Run
+from analysis.measured import Number, in_seeds, number
+from analysis.stored_runs import asked
 
 SMOOTH = 0.03  # window of mean and deviation, a share of the rounds (Appendix D.2)
 HERE = "experiments/fedau"
@@ -64,7 +64,7 @@ def fashion_over_cutoff(given: Given) -> Picture:
 def _over_cutoffs(given: Given, files: Mapping[str, str], metrics: list[str]) -> Picture:
     """Means over the last rounds, with their standard deviations over seeds; K = inf stands at the right."""
     runs = present(given, files)
-    cutoffs = sorted({K for run in runs.values() for K in _cutoffs(run)})
+    cutoffs = sorted({K for run in runs.values() for K in _cutoffs(run.experiment)})
     place = {K: k for k, K in enumerate(cutoffs)}
     rows: list[dict[str, Any]] = []
     seeds: dict[str, dict[str, tuple[int, int]]] = {title: {} for title in runs}
@@ -75,14 +75,14 @@ def _over_cutoffs(given: Given, files: Mapping[str, str], metrics: list[str]) ->
         for axes, metric in zip(panels, metrics, strict=True):
             words, unit = METRICS[metric]
             for (title, run), (color, dashes), marker in zip(runs.items(), LINES, "osD", strict=False):
-                shown = _cutoffs(run)
+                shown = _cutoffs(run.experiment)
                 found = {K: number(run, shown[K], metric, given.scale, unit) for K in sorted(shown)}
                 there = {K: one for K, one in found.items() if one is not None}
                 x, mean = [place[K] for K in there], np.array([one.mean for one in there.values()])
                 sd = np.array([np.nan if one.sd is None else one.sd for one in there.values()])
                 axes.errorbar(x, mean, sd, color=color, linestyle=dashes, marker=marker, ms=3, capsize=2, label=title)
-                asked = run.experiment["replicates"]
-                seeds[title] |= {f"K = {K:g}": (one.n or 0, asked) for K, one in there.items()}
+                replicates = run.experiment["replicates"]
+                seeds[title] |= {f"K = {K:g}": (one.n or 0, replicates) for K, one in there.items()}
                 means[title] |= {f"K = {K:g}": one for K, one in there.items()}
                 rows += [
                     {"floor": title, "K": K, "metric": words, "mean": one.mean, "sd": one.sd, "seeds": one.n}
@@ -93,14 +93,19 @@ def _over_cutoffs(given: Given, files: Mapping[str, str], metrics: list[str]) ->
         panels[-1].set_xticks(range(len(cutoffs)), [r"$\infty$" if np.isinf(K) else f"{K:g}" for K in cutoffs])
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     declared = {title: [f"K = {K:g}" for K in cutoffs] for title in files.values()}  # a floor has all that another has
-    return Picture(figure, rows, lacking(given, declared, seeds, "line") + undrawn(means) + short(seeds))
+    titles = {title: file for file, title in files.items() if title in runs}
+    why = untrained(
+        given.scale,
+        {title: declared[title] for title in titles},
+        lambda title, scale: [f"K = {K:g}" for K in _cutoffs(asked(titles[title], scale))],
+    )
+    return Picture(figure, rows, lacking(given, declared, seeds, "line") + why + undrawn(means) + short(seeds))
 
 
-def _cutoffs(run: Run) -> dict[float, str]:
-    """Cutoff -> label, of the algorithms of a run that are FedAU."""
-    rules = [contestant["weighting"] for contestant in run.experiment["algorithm"]]
+def _cutoffs(experiment: Mapping[str, Any]) -> dict[float, str]:
+    """Cutoff -> label, of the algorithms of an experiment that are FedAU."""
     return {
-        float(rule["cutoff"]): label
-        for label, rule in zip(labels(run), rules, strict=True)
-        if rule is not None and rule["name"] == "fedau"
+        float(rule["cutoff"]): str(contestant["label"])
+        for contestant in experiment["algorithm"]
+        if (rule := contestant["weighting"]) is not None and rule["name"] == "fedau"
     }

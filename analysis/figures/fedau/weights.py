@@ -73,12 +73,12 @@ def _weights(process: Callable[..., ParticipationProcess], name: str) -> Picture
                 sd = np.sqrt(np.maximum(law.second_moment[::EVERY] - mean**2, 0))
                 label = "exact mean ± one sd"
                 axes.fill_between(rounds, mean - sd, mean + sd, color=GREY, alpha=0.3, lw=0, label=label)
-            axes.plot(rounds, trace, color=BLUE, label="FedAU, one trace")
+            axes.plot(rounds, trace, color=BLUE, label=f"FedAU, one trace (seed {SEED})")
             axes.axhline(target, color=BLACK, linestyle="--", lw=1, label="known rate, $1/p$")
             axes.set_title(title, pad=2)
             axes.set_ylim(0, 1.15 * max(trace[rounds >= ROUNDS // 100].max(), target))
             rows += [
-                {"panel": title, "round": t, "weight": w, "known": target, "exact mean": m, "exact sd": s}
+                {"panel": title, "seed": SEED, "round": t, "weight": w, "known": target, "exact mean": m, "exact sd": s}
                 for t, w, m, s in zip(rounds.tolist(), trace.tolist(), mean.tolist(), sd.tolist(), strict=True)
             ]
         axes.set_xlabel(rf"round $t$ ({name} participation, $K = \infty$)")
