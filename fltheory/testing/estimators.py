@@ -53,7 +53,8 @@ def check_weight_estimator(
     law                 what the weights are meant to be: law(process, rounds) has arrays `mean` and `error`, the
                         E[w_t] and E[(rate w_t - 1)^2] for t < rounds of a process of one client, such as
                         `lambda process, rounds: exact_weight_law(process, 50, rounds)`. Without it they are meant
-                        to estimate 1 / rate: after 1,024 rounds, to a quarter (root mean square)
+                        to estimate 1 / rate: after 1,024 rounds, to a quarter (root mean square), at rates of
+                        0.5, 0.25 and about 0.1; nothing is looked at for smaller rates
     largest             no weight is larger; without it, that of round t is at most t + 1
     expected_failures   name of a check -> why it is right that it fails; then it must fail
 

@@ -17,8 +17,9 @@ from fltheory.testing.battery import drawn
 from fltheory.testing.tolerance import bernstein, symmetric
 
 SEEDS = 2000  # independent traces
-LAGS = (0, 1, 2, 3, 5, 8)
-REACH = 9  # rounds that are looked at beyond the window, for lags and intervals
+LAGS = tuple(range(13))
+APART = (0, 1, 2, 3, 5, 8)  # rounds between two clients that must be independent
+REACH = 13  # rounds that are looked at beyond the window, for lags and intervals
 SHORT_RUNS = (1, 2, 3, 17, 36)
 MANY = 67  # clients: more than one block of random numbers
 SHOWN = 12  # rounds of an example
@@ -43,11 +44,11 @@ def check_participation_process(
 
     The checks: `interface` (shapes, types, ranges), `seed` (equal seeds give equal traces, whatever the global
     generator), `prefix` (a longer trace begins like a shorter one), `events` (the same trace), `longest gap`,
-    `rate`, `autocovariance`, `interval law`, `marginal` (against 2,000 traces; false alarm 1e-7 a comparison, fixed
-    seeds), `identities` (these four against each other, to rounding: a variance of rate (1 - rate), no covariance
+    `rate`, `autocovariance` (lags 0 to 12), `interval law` (intervals up to 12), `marginal` (against 2,000 traces;
+    false alarm 1e-7 a comparison, fixed seeds), `identities` (these four against each other, to rounding: a variance of rate (1 - rate), no covariance
     beyond it, intervals of mean 1 / rate, a marginal with that rate and those covariances), `serialisation`
-    (pickle), `bad input` and, with `of`, `other clients` and `independent clients` (any two of 67, up to 8 rounds
-    apart, against 2,000 traces; false alarm 1e-5 for all of them together). Raises InputError for bad arguments.
+    (pickle), `bad input` and, with `of`, `other clients` and `independent clients` (any two of 67, 0, 1, 2, 3, 5 and
+    8 rounds apart, against 2,000 traces; false alarm 1e-5 for all of them together). Raises InputError for bad arguments.
 
     >>> from fltheory.participation import Bernoulli
     >>> check_participation_process(Bernoulli([0.1, 0.5]), of=Bernoulli)
@@ -300,9 +301,9 @@ def _independent(of: Callable[[FloatArray], ParticipationProcess], process: Part
     everybody = of(np.resize(process.rate, MANY))
     traces = np.stack([everybody.sample(40, seed) for seed in range(SEEDS)])
     change = traces[0::2].astype(np.float32) - traces[1::2]  # whole numbers, also in the sums below
-    comparisons = MANY * (MANY - 1) * (len(LAGS) - 1) + MANY * (MANY - 1) // 2
+    comparisons = MANY * (MANY - 1) * (len(APART) - 1) + MANY * (MANY - 1) // 2
     found = []
-    for lag in LAGS:
+    for lag in APART:
         products = np.swapaxes(change[:, : 40 - lag], 1, 2) @ change[:, lag:]
         sums, allowed = products.sum(axis=0), symmetric((products**2).sum(axis=0), comparisons)
         bad = np.argwhere((np.abs(sums) > allowed) & ~np.eye(MANY, dtype=np.bool_))

@@ -165,6 +165,22 @@ class AfterAbsence:
         return self.weights
 
 
+class NeverAboveFour:
+    """1 / rate, as long as that is at most 4: right at rates of 1/2 and 1/4."""
+
+    def __init__(self, n_clients: int) -> None:
+        self._rounds, self._came = 0, np.zeros(n_clients)
+
+    @property
+    def weights(self) -> Any:
+        return np.minimum((self._rounds + 1) / (self._came + 1), 4.0)
+
+    def update(self, participated: Any) -> Any:
+        self._rounds += 1
+        self._came += participated
+        return self.weights
+
+
 def a_round_early(history: Any) -> Any:
     """The weights of round t, computed with the participation in it."""
     return fedau_weights(np.concatenate([history[1:], history[:1]]), CUTOFF)
@@ -211,6 +227,7 @@ BROKEN = {
     "counts off ones": Broken(CountsOffOnes, {"always on"} | AT_1_IN_4),
     "the open interval counts": Broken(OpenIntervalCounts, FAMILIES, AS_FEDAU),
     "right if independent": Broken(AfterAbsence, {"Markov", "cyclic"}),
+    "never above four": Broken(NeverAboveFour, FAMILIES),
     "cut off a round early": Broken(
         lambda n: FedAUWeights(n, 49),
         {"cyclic"},

@@ -59,6 +59,20 @@ class Echo(SharedCoins):
         return late[:-3] if client % 2 else late[3:]
 
 
+class Again(SharedCoins):
+    """Every second week has the numbers of the week before; no law of it says so."""
+
+    def _draws(self, rounds: int, seed: int, client: int) -> Any:
+        t = np.arange(rounds)
+        return stream(seed, "test.again", client).random(rounds)[t - 7 * (t // 7 % 2)]
+
+    def interval_law(self) -> Any:
+        return None
+
+    def marginal(self) -> Any:
+        return None
+
+
 class SeldomTogether(SharedCoins):
     """In one round of ten all clients draw the same, a correlation of 0.1."""
 
@@ -178,6 +192,7 @@ FAULTS: dict[str, tuple[Callable[[], Any], set[str]]] = {
     "one stream": (lambda: OneStream(RATES), {"other clients"}),
     "shared coins": (lambda: SharedCoins(RATES), {"independent clients"}),
     "blocks alike": (lambda: BlocksAlike(RATES), {"independent clients"}),
+    "again after 7 rounds": (lambda: Again(RATES), {"autocovariance"}),
     "echo": (lambda: Echo(RATES), {"independent clients"}),
     "seldom together": (lambda: SeldomTogether(RATES), {"independent clients"}),
     "the number of rounds matters": (lambda: RoundsMatter(RATES), {"prefix"}),
