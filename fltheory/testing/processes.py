@@ -45,10 +45,11 @@ def check_participation_process(
     The checks: `interface` (shapes, types, ranges), `seed` (equal seeds give equal traces, whatever the global
     generator), `prefix` (a longer trace begins like a shorter one), `events` (the same trace), `longest gap`,
     `rate`, `autocovariance` (lags 0 to 12), `interval law` (intervals up to 12), `marginal` (against 2,000 traces;
-    false alarm 1e-7 a comparison, fixed seeds), `identities` (these four against each other, to rounding: a variance of rate (1 - rate), no covariance
-    beyond it, intervals of mean 1 / rate, a marginal with that rate and those covariances), `serialisation`
-    (pickle), `bad input` and, with `of`, `other clients` and `independent clients` (any two of 67, 0, 1, 2, 3, 5 and
-    8 rounds apart, against 2,000 traces; false alarm 1e-5 for all of them together). Raises InputError for bad arguments.
+    false alarm 1e-7 a comparison, fixed seeds), `identities` (these four against each other, to rounding: a variance
+    of rate (1 - rate), no covariance beyond it, intervals of mean 1 / rate, a marginal with that rate and those
+    covariances), `serialisation` (pickle), `bad input` and, with `of`, `other clients` and `independent clients` (any
+    two of 67, 0, 1, 2, 3, 5 or 8 rounds apart, against 2,000 traces; false alarm 1e-5 for all of them together).
+    Raises InputError for bad arguments.
 
     >>> from fltheory.participation import Bernoulli
     >>> check_participation_process(Bernoulli([0.1, 0.5]), of=Bernoulli)

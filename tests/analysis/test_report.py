@@ -438,6 +438,11 @@ def test_filters_search_and_what_the_address_keeps(site: Path, tab: Any) -> None
     assert len(tab.evaluate(shown)) == 1
     tab.click("button[type=reset]")
     tab.wait_for_function(f"{shown}.length === {len(ledger)}")
+    tab.fill("[name=q]", "sigma")
+    spelt = tab.inner_text("#number")
+    tab.fill("[name=q]", "σ")
+    assert tab.inner_text("#number") == spelt != f"0 of {len(ledger)} claims"
+    tab.fill("[name=q]", "")
     tab.select_option("[name=check]", "algebra")
     assert all("algebra" in row["check"] for row in tab.evaluate(shown))
 
