@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.trace_report.counts import fitted_rates
+from analysis.trace_report.counts import fitted_rates, participants
 from analysis.trace_report.divergence import Divergence, divergences
 from analysis.trace_report.fits import Fit
 from analysis.trace_report.gaps import Absences
@@ -65,7 +65,7 @@ def advised_cutoff(log: Log, found: Sequence[Fit]) -> Cutoff:
 
 def intervals(log: Log, day: int | None) -> list[Divergence]:
     """delta~^2(P) / d^2 for P = 1, 2, 4, ... up to half of the rounds with participants, a day and a week."""
-    held = int(np.count_nonzero(np.bincount(log.round, minlength=log.n_rounds)))
+    held = int(np.count_nonzero(participants(log)))
     longest = max(held // 2, 1)
     tried = {2**j for j in range(longest.bit_length())} | ({day, 7 * day} if day else set())
     return divergences(log, sorted(interval for interval in tried if interval <= longest))
@@ -112,7 +112,7 @@ class Snapshots:
 
 def snapshots(log: Log) -> Snapshots:
     """How often all clients are there at once, against what Theorem 2 of FAST asks."""
-    on = np.bincount(log.round, minlength=log.n_rounds)
+    on = participants(log)
     complete = float(np.mean(on == log.n_clients))
     return Snapshots(complete, float(on.max() / log.n_clients), least_snapshot_rate())
 

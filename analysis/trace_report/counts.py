@@ -5,11 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from analysis.traces import Log
-from analysis.traces.log import Floats, Ints
+from analysis.traces.log import Bools, Floats, Ints
 
 
 def counts(log: Log, first: int, last: int, spacing: int = 1) -> tuple[Ints, Ints]:
     """Rounds on and rounds observed of each client, among the rounds first, first + spacing, ... before `last`."""
+    parts = [_counts(part, first, last, spacing) for _, part in log.blocks()]
+    on, observed = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return on, observed
+
+
+def _counts(log: Log, first: int, last: int, spacing: int) -> tuple[Ints, Ints]:
     on = _count(log.client, log.round, log.n_clients, first, last, spacing)
     if log.observed is None:
         rounds = len(range(first, last, spacing))
@@ -25,11 +31,31 @@ def _count(client: Ints, when: Ints, n_clients: int, first: int, last: int, spac
 
 def by_phase(log: Log, period: int) -> tuple[Ints, Ints]:
     """Participations and observations of all clients in the rounds t with t mod period = 0, 1, ..., (period,)."""
-    on = np.bincount(log.round % period, minlength=period)
+    on, rounds = (_phases(each, period) for each in (participants(log), np.ones(log.n_rounds, dtype=np.int64)))
     if log.observed is not None:
-        return on, np.bincount(log.observed[1] % period, minlength=period)
-    rounds = np.bincount(np.arange(log.n_rounds) % period, minlength=period)
+        return on, _phases(observers(log), period)
     return on, rounds * np.count_nonzero(~log.never_seen())
+
+
+def _phases(of_rounds: Ints, period: int) -> Ints:
+    padded = np.append(of_rounds, np.zeros(-of_rounds.size % period, dtype=np.int64))
+    return np.asarray(padded.reshape(-1, period).sum(axis=0))
+
+
+def participants(log: Log) -> Ints:
+    """Clients seen on in each round, (n_rounds,)."""
+    parts = (np.bincount(part.round, minlength=log.n_rounds) for _, part in log.blocks())
+    return sum(parts, start=np.zeros(log.n_rounds, dtype=np.int64))
+
+
+def observers(log: Log, among: Bools | None = None) -> Ints:
+    """Clients whose observation the log lists in each round, all or those `among` them (n_clients,); (n_rounds,)."""
+    found = np.zeros(log.n_rounds, dtype=np.int64)
+    for which, part in log.blocks():
+        if part.observed is not None:
+            client, when = part.observed
+            found += np.bincount(when if among is None else when[among[which][client]], minlength=log.n_rounds)
+    return found
 
 
 def fitted_rates(log: Log) -> Floats:

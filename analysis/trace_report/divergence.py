@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from analysis.trace_report.counts import participants
 from analysis.traces import Log
-from analysis.traces.log import Floats, Ints
+from analysis.traces.log import AT_ONCE, Floats, Ints
 from fltheory.errors import InputError, count
 from fltheory.estimate import Estimate
 from fltheory.participation import ParticipationProcess
@@ -61,26 +63,40 @@ def log_divergence(log: Log, interval: int) -> Divergence:
 
 def divergences(log: Log, intervals: list[int]) -> list[Divergence]:
     """`log_divergence` for several intervals; the cost of each is that of sorting the participations."""
-    participants = np.bincount(log.round, minlength=log.n_rounds)
-    held = np.flatnonzero(participants)
-    turn = (np.cumsum(participants > 0) - 1)[log.round]
-    weight = 1 / participants[log.round]
-    return [_divergence(log.client, turn, weight, held, log.n_clients, interval) for interval in intervals]
+    on = participants(log)
+    return [_divergence(log, on, interval) for interval in intervals]
 
 
-def _divergence(client: Ints, turn: Ints, weight: Floats, held: Ints, n_clients: int, interval: int) -> Divergence:
+def _divergence(log: Log, on: Ints, interval: int) -> Divergence:
+    held = np.flatnonzero(on)
     interval = count("interval", interval, most=max(held.size, 1))
     intervals = held.size // interval
     if not intervals:
         raise InputError("log", "no participation", "one with a participation")
-    inside = turn < intervals * interval
-    part = turn[inside] // interval
-    # Sorted by client, then round: what one client does in one interval stands together.
-    first = np.flatnonzero((np.diff(client[inside], prepend=-1) != 0) | (np.diff(part, prepend=-1) != 0))
-    average = np.add.reduceat(weight[inside], first) / interval
-    squared = np.minimum(_halves(part[first], average, intervals, n_clients) ** 2, 1.0)  # up to rounding it is
+    # Weights of one interval are at most those of its participations, and of all clients.
+    sizes = on[held[: intervals * interval]].reshape(intervals, interval).sum(axis=1)
+    group = np.cumsum(np.minimum(sizes, log.n_clients)) // AT_ONCE
+    edges = [0, *(np.flatnonzero(np.diff(group)) + 1).tolist(), intervals]
+    halves = [_some(log, on, held[first * interval : last * interval], interval) for first, last in pairwise(edges)]
+    squared = np.minimum(np.concatenate(halves) ** 2, 1.0)  # up to rounding it is
     worst = int(np.argmax(squared))
     return Divergence(interval, float(squared[worst]), float(squared.mean()), int(held[worst * interval]), intervals)
+
+
+def _some(log: Log, on: Ints, held: Ints, interval: int) -> Floats:
+    """`_halves` of the successive intervals that make up the rounds `held`."""
+    turn, weight = np.full(on.size, -1), np.zeros(on.size)
+    turn[held], weight[held] = np.arange(held.size) // interval, 1 / on[held]
+    parts, averages = [], []
+    for _, block in log.blocks():
+        inside = (block.round >= held[0]) & (block.round <= held[-1])
+        client, when = block.client[inside], block.round[inside]
+        part = turn[when]
+        # Sorted by client, then round: what one client does in one interval stands together.
+        first = np.flatnonzero((np.diff(client, prepend=-1) != 0) | (np.diff(part, prepend=-1) != 0))
+        parts.append(part[first])
+        averages.append(np.add.reduceat(weight[when], first) / interval if first.size else np.zeros(0))
+    return _halves(np.concatenate(parts), np.concatenate(averages), held.size // interval, log.n_clients)
 
 
 def _halves(part: Ints, average: Floats, parts: int, n_clients: int) -> Floats:

@@ -74,9 +74,10 @@ def fits(log: Log, seed: int = 0) -> list[Fit]:
     if not clients.size:
         return []
     on, n = log.participations()[clients], log.observed_rounds()[clients]
-    pairs = transitions(log, clients)
+    alone = log.only(clients)
+    pairs = transitions(alone, np.arange(clients.size))
     return [_one_coin(on, n), _coins(on, n), _max_enter(pairs, n), _stability(pairs, n), _chains(pairs, n),
-            _cyclic(log, clients, n)]  # fmt: skip
+            _cyclic(alone, n)]  # fmt: skip
 
 
 def _one_coin(on: Ints, n: Ints) -> Fit:
@@ -136,9 +137,9 @@ def _chains(pairs: Transitions, n: Ints) -> Fit:
     return Fit("Markov, a chain each", 2 * p.size, float(value.sum()), int(n.sum()), None, Markov(p, enter))
 
 
-def _cyclic(log: Log, clients: Ints, n: Ints) -> Fit:
-    found = fit_cyclic(log, clients)
-    parameters, family = clients.size + 1, "cyclic, a rate each, one period"
+def _cyclic(log: Log, n: Ints) -> Fit:
+    found = fit_cyclic(log, np.arange(n.size))
+    parameters, family = n.size + 1, "cyclic, a rate each, one period"
     if found is None:
         return Fit(family, parameters, -math.inf, int(n.sum()), None, None)
     process = Cyclic(found.on / found.period, found.period)

@@ -42,11 +42,16 @@ def absences(log: Log) -> Absences:
     >>> away.most.tolist(), away.most_from.tolist(), away.window
     ([4], [2], (5, 5))
     """
+    parts = [_absences(part) for _, part in log.blocks()]
+    return Absences(log.n_rounds, *(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+def _absences(log: Log) -> tuple[Ints, Ints, Ints, Ints]:
     most, most_from = _between(log)
     if log.observed is None:
         seen = ~log.never_seen()
-        return Absences(log.n_rounds, np.where(seen, most, 0), np.where(seen, most_from, -1), most, most_from)
-    return Absences(log.n_rounds, *_seen_off(log, *log.observed), most, most_from)
+        return np.where(seen, most, 0), np.where(seen, most_from, -1), most, most_from
+    return *_seen_off(log, *log.observed), most, most_from
 
 
 def _between(log: Log) -> tuple[Ints, Ints]:

@@ -15,7 +15,7 @@ from scipy.stats import gamma
 from analysis.trace_report.counts import counts, fitted_rates
 from analysis.trace_report.tails import fisher_p, holm
 from analysis.traces import Log, stretches
-from analysis.traces.log import Bools, Floats, Ints
+from analysis.traces.log import Floats, Ints
 from fltheory.errors import count
 from fltheory.streams import stream
 
@@ -78,14 +78,18 @@ def independent_rounds(log: Log, level: float = LEVEL) -> Finding:
     observed rounds of the client: too few runs mean that it tends to stay as it is, too many that it alternates.
     """
     on, observed = log.participations(), log.observed_rounds()
-    cut = stretches(log)
-    runs = np.bincount(log.client[cut.initial | (cut.length > 1)], minlength=log.n_clients)
+    runs = np.concatenate([_runs(part) for _, part in log.blocks()])
     which = np.flatnonzero((on > 0) & (on < observed))
     off = (observed - on)[which]
     # Each run of rounds on stands in one of the off + 1 places between rounds off, and has at least one round.
     p = fisher_p(runs[which], observed[which], off + 1, on[which])
     null = "each client's rounds are independent, with one rate"
     return _client_by_client("independent rounds", null, "number of runs, exact given the counts", p, which, level)
+
+
+def _runs(log: Log) -> Ints:
+    cut = stretches(log)
+    return np.bincount(log.client[cut.initial | (cut.length > 1)], minlength=log.n_clients).astype(np.int64)
 
 
 def equal_rates(log: Log, spacing: int = 1, level: float = LEVEL) -> Finding:
@@ -123,9 +127,8 @@ def independent_clients(log: Log, seed: int = 0, level: float = LEVEL) -> Findin
     """
     rates = np.nan_to_num(fitted_rates(log))
     varying = (rates > 0) & (rates < 1)
-    pairs = log.observed if log.observed is not None else (log.client, log.round)
     draw = stream(seed, "trace.independent-clients")
-    size = np.bincount(pairs[0], minlength=log.n_clients) * varying
+    size = (log.participations() if log.observed is None else log.observed_rounds()) * varying
     order = draw.permutation(np.flatnonzero(varying))
     sampled = np.zeros(log.n_clients, dtype=np.bool_)
     sampled[order[: int(np.searchsorted(np.cumsum(size[order]), MOST_SHIFTED)) + 1]] = True
@@ -135,9 +138,9 @@ def independent_clients(log: Log, seed: int = 0, level: float = LEVEL) -> Findin
     tested = int(np.count_nonzero(sampled))
     value = p_value = math.nan
     if tested > 1:
-        crowd = _Crowd(log, rates, sampled)
-        value = crowd.dispersion(np.zeros(log.n_clients, dtype=np.int64))
-        others = [crowd.dispersion(draw.integers(log.n_rounds, size=log.n_clients)) for _ in range(SHIFTS)]
+        crowd = _Crowd(log.only(np.flatnonzero(sampled)), rates[sampled])
+        value = crowd.dispersion(np.zeros(tested, dtype=np.int64))
+        others = [crowd.dispersion(draw.integers(log.n_rounds, size=log.n_clients)[sampled]) for _ in range(SHIFTS)]
         close = 1e-9 * abs(value)  # as good as equal, which counts for neither side
         above, below = (1 + sum(sign * (x - value) >= -close for x in others) for sign in (1, -1))
         p_value = min(1.0, 2 * min(above, below) / (SHIFTS + 1))
@@ -145,16 +148,14 @@ def independent_clients(log: Log, seed: int = 0, level: float = LEVEL) -> Findin
 
 
 class _Crowd:
-    """Participants in each round, of the clients sampled, with their histories shifted."""
+    """Participants in each round, with the histories of clients shifted."""
 
-    def __init__(self, log: Log, rates: Floats, sampled: Bools) -> None:
-        on = sampled[log.client]
-        self._rounds, self._client, self._when = log.n_rounds, log.client[on], log.round[on]
-        self._rates, self._variances = rates[sampled].sum(), (rates * (1 - rates))[sampled].sum()
+    def __init__(self, log: Log, rates: Floats) -> None:
+        self._rounds, self._client, self._when = log.n_rounds, log.client, log.round
+        self._rates, self._variances = rates.sum(), (rates * (1 - rates)).sum()
         self._observed = None
         if log.observed is not None:
-            seen = sampled[log.observed[0]]
-            client, when = log.observed[0][seen], log.observed[1][seen]
+            client, when = log.observed
             self._observed = client, when, rates[client], (rates * (1 - rates))[client]
 
     def dispersion(self, shift: Ints) -> float:

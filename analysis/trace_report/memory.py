@@ -53,7 +53,7 @@ def memory(log: Log, most_lags: int = MOST_LAGS) -> Memory:
     observations = log.client.size if log.observed is None else log.observed[0].size
     lags = max(1, min(log.n_rounds // 2, most_lags, PRODUCTS // max(observations, 1)))
     rate = np.nan_to_num(fitted_rates(log))
-    sums = _all_observed(log, rate, lags) if log.observed is None else _observed(log, rate, lags, *log.observed)
+    sums = _all_observed(log, rate, lags) if log.observed is None else _observed(log, rate, lags)
     with np.errstate(invalid="ignore", divide="ignore"):
         correlation = sums[0] / sums[1]
     return Memory(correlation, _reach(correlation), _relaxation(correlation))
@@ -61,10 +61,11 @@ def memory(log: Log, most_lags: int = MOST_LAGS) -> Memory:
 
 def _all_observed(log: Log, rate: Floats, lags: int) -> tuple[Floats, Floats]:
     """Covariances and variances summed, where every round of the clients that were seen was observed."""
-    together = np.zeros(lags + 1)
-    for apart, _, _ in _pairs(log.client, log.round, lags):
-        together += np.bincount(apart, minlength=lags + 1)
-    by_round = np.bincount(log.round, weights=rate[log.client], minlength=log.n_rounds)
+    together, by_round = np.zeros(lags + 1), np.zeros(log.n_rounds)
+    for which, part in log.blocks():
+        for apart, _, _ in _pairs(part.client, part.round, lags):
+            together += np.bincount(apart, minlength=lags + 1)
+        by_round += np.bincount(part.round, weights=rate[which][part.client], minlength=log.n_rounds)
     before = np.concatenate([[0.0], np.cumsum(by_round)])
     lag = np.arange(1, lags + 1)
     pairs = log.n_rounds - lag
@@ -72,13 +73,16 @@ def _all_observed(log: Log, rate: Floats, lags: int) -> tuple[Floats, Floats]:
     return together[1:] - one_on + pairs * (rate**2).sum(), pairs * (rate * (1 - rate)).sum()
 
 
-def _observed(log: Log, rate: Floats, lags: int, client: Ints, when: Ints) -> tuple[Floats, Floats]:
-    deviation = log.observed_on() - rate[client]
-    variance = (rate * (1 - rate))[client]
+def _observed(log: Log, rate: Floats, lags: int) -> tuple[Floats, Floats]:
     sums = np.zeros((2, lags + 1))
-    for apart, one, other in _pairs(client, when, lags):
-        sums[0] += np.bincount(apart, weights=deviation[one] * deviation[other], minlength=lags + 1)
-        sums[1] += np.bincount(apart, weights=variance[one], minlength=lags + 1)
+    for which, part in log.blocks():
+        assert part.observed is not None
+        client, when = part.observed
+        deviation = part.observed_on() - rate[which][client]
+        variance = (rate * (1 - rate))[which][client]
+        for apart, one, other in _pairs(client, when, lags):
+            sums[0] += np.bincount(apart, weights=deviation[one] * deviation[other], minlength=lags + 1)
+            sums[1] += np.bincount(apart, weights=variance[one], minlength=lags + 1)
     return sums[0, 1:], sums[1, 1:]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from analysis.plan_command import plan_content, task_of
+from analysis.trace_report.counts import observers
 from analysis.trace_report.report import TraceReport
 from analysis.traces.log import Bools, Ints
 from fltheory.ledger import Claim
@@ -57,9 +58,7 @@ def _most(report: TraceReport, on: Bools) -> Ints:
     log = report.log
     if log.observed is None:
         return report.participants
-    client, when = log.observed
-    observed = np.bincount(when[on[client]], minlength=log.n_rounds)
-    return (report.participants + np.count_nonzero(on) - observed).astype(np.int64)
+    return report.participants + np.count_nonzero(on) - observers(log, on)
 
 
 def _without_law(statement: Statement) -> Statement:

@@ -9,7 +9,7 @@ import numpy as np
 
 from analysis.trace_report import advice
 from analysis.trace_report.assumptions import Facts, TheoremRuling, rulings
-from analysis.trace_report.counts import fitted_rates
+from analysis.trace_report.counts import fitted_rates, participants
 from analysis.trace_report.day import Profile, day_profile
 from analysis.trace_report.divergence import Divergence
 from analysis.trace_report.fits import Fit, fits, fitted_clients
@@ -79,7 +79,7 @@ class TraceReport:
     @property
     def participants(self) -> Ints:
         """Clients seen on in each round, (n_rounds,)."""
-        return np.bincount(self.log.round, minlength=self.log.n_rounds).astype(np.int64)
+        return participants(self.log)
 
     @property
     def cohort(self) -> int:
@@ -107,7 +107,7 @@ def trace_report(
     day = None if day is None else count("day", day, least=2)
     on, observed = log.participations(), log.observed_rounds()
     low, high = clopper_pearson(on, observed, LEVEL)
-    away, cut = absences(log), stretches(log)
+    away = absences(log)
     reach = memory(log, max(400, 8 * day) if day else 400)
     spacing = reach.reach or (day if day and day < log.n_rounds // 2 else None)
     findings = _findings(log, spacing, seed)
@@ -119,7 +119,7 @@ def trace_report(
         rate=fitted_rates(log),
         rate_low=low,
         rate_high=high,
-        gaps=np.unique(cut.length[~cut.initial], return_counts=True),
+        gaps=_gaps(log),
         absences=away,
         day=day,
         profile=None if day is None else day_profile(log, day),
@@ -132,9 +132,22 @@ def trace_report(
         divergences=advice.intervals(log, day),
         theorems=rulings(Facts(log, away, findings)),
         cutoff=cutoff,
-        weight=weights_after(log, cut, cutoff.advised)[1],
+        weight=np.concatenate([_weights(part, cutoff.advised) for _, part in log.blocks()]),
         snapshots=advice.snapshots(log),
     )
+
+
+def _gaps(log: Log) -> tuple[Ints, Ints]:
+    times = np.zeros(log.n_rounds + 1, dtype=np.int64)
+    for _, part in log.blocks():
+        cut = stretches(part)
+        times += np.bincount(cut.length[~cut.initial], minlength=times.size)
+    lengths = np.flatnonzero(times)
+    return lengths, times[lengths]
+
+
+def _weights(log: Log, cutoff: int) -> Floats:
+    return weights_after(log, stretches(log), cutoff)[1]
 
 
 def _findings(log: Log, spacing: int | None, seed: int) -> list[Finding]:

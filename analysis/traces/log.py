@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,8 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
+AT_ONCE = 4 * 10**6  # events looked at together, at least one client's: what is made of them takes some hundred MB
+
 
 @dataclass(frozen=True, eq=False)
 class Log:
@@ -23,7 +26,8 @@ class Log:
     has no observed round, hence no rate and no weight.
 
     clients           names, in the order of every per-client array
-    client, round     participations, (n_participations,), sorted by client, then round
+    client, round     participations, (n_participations,), sorted by client, then round; of any integer type, for a
+                      large log of a small one: add and multiply in a `blocks` of it, which has int64
     observed          observations in the same form as a pair of arrays, or None: then every round of every
                       client that was `seen` was observed
     seen              those clients, bool (n_clients,), or None: what was observed is not recorded, and a client
@@ -66,14 +70,14 @@ class Log:
 
     def participations(self) -> Ints:
         """Number of rounds in which each client took part, (n_clients,)."""
-        return np.bincount(self.client, minlength=self.n_clients).astype(np.int64)
+        return np.diff(_edges(self.client, self.n_clients))
 
     def observed_rounds(self) -> Ints:
         """Number of rounds in which each client was observed, on or off, (n_clients,)."""
         if self.observed is None:
             seen = self.participations() > 0 if self.seen is None else self.seen
             return np.where(seen, self.n_rounds, 0).astype(np.int64)
-        return np.bincount(self.observed[0], minlength=self.n_clients).astype(np.int64)
+        return np.diff(_edges(self.observed[0], self.n_clients))
 
     def never_seen(self) -> Bools:
         """Which clients the log does not mention at all, (n_clients,)."""
@@ -119,8 +123,61 @@ class Log:
 
     @staticmethod
     def _rounds_of(client: int, clients: Ints, rounds: Ints) -> Ints:
-        first, last = np.searchsorted(clients, [client, client + 1])
+        first, last = np.searchsorted(clients, np.array([client, client + 1], dtype=clients.dtype))
         return rounds[first:last]
+
+    def blocks(self) -> Iterator[tuple[slice, Log]]:
+        """The log in parts: some successive clients, and a log of them alone, whose arrays are int64.
+
+        What is made of a part takes memory for it alone, however long the log is.
+
+        >>> log = Log(("a", "b"), 3, np.array([0, 1], dtype=np.int8), np.array([2, 1], dtype=np.int8))
+        >>> [(which, part.client.tolist()) for which, part in log.blocks()]
+        [(slice(0, 2, None), [0, 1])]
+        """
+        edges = _edges(self.client, self.n_clients)
+        known = edges if self.observed is None else _edges(self.observed[0], self.n_clients)
+        first = 0
+        while first < self.n_clients:
+            most = max(edges[first], known[first]) + AT_ONCE
+            reach = (int(np.searchsorted(each, most, side="right")) - 1 for each in (edges, known))
+            stop = min(max(first + 1, min(reach)), self.n_clients)
+            which = slice(first, stop)
+            yield which, self._part(which, edges, known)
+            first = stop
+
+    def only(self, clients: Ints) -> Log:
+        """The log of these clients alone, sorted indices; they become 0, 1, ... ."""
+        edges = _edges(self.client, self.n_clients)
+        known = edges if self.observed is None else _edges(self.observed[0], self.n_clients)
+        return Log(
+            tuple(self.clients[n] for n in clients),
+            self.n_rounds,
+            *_picked(clients, edges, self.round),
+            None if self.observed is None else _picked(clients, known, self.observed[1]),
+            None if self.seen is None else self.seen[clients],
+        )
+
+    def _part(self, which: slice, edges: Ints, known: Ints) -> Log:
+        def cut(client: Ints, round_: Ints, edges: Ints) -> tuple[Ints, Ints]:
+            there = slice(edges[which.start], edges[which.stop])
+            return client[there].astype(np.int64) - which.start, round_[there].astype(np.int64)
+
+        observed = None if self.observed is None else cut(*self.observed, known)
+        seen = None if self.seen is None else self.seen[which]
+        return Log(self.clients[which], self.n_rounds, *cut(self.client, self.round, edges), observed, seen)
+
+
+def _edges(client: Ints, n_clients: int) -> Ints:
+    """Where the events of each client begin, and where those of the last one end, (n_clients + 1,)."""
+    edges = np.searchsorted(client, np.arange(n_clients).astype(client.dtype))  # of another type it would copy them all
+    return np.append(edges, client.size).astype(np.int64)
+
+
+def _picked(clients: Ints, edges: Ints, rounds: Ints) -> tuple[Ints, Ints]:
+    each = [rounds[edges[n] : edges[n + 1]] for n in clients]
+    client = np.repeat(np.arange(len(each)), [len(one) for one in each])
+    return client, np.concatenate([*each, np.zeros(0, dtype=np.int64)]).astype(np.int64)
 
 
 def _key(client: Ints, round_: Ints, n_rounds: int) -> Ints:

@@ -12,8 +12,9 @@ import pytest
 import sympy
 from typer.testing import CliRunner, Result
 
+from analysis import traces
 from analysis.cli import app
-from analysis.trace_report import TraceReport, planned, read_labels, to_json, to_text, trace_report
+from analysis.trace_report import TraceReport, divergence, planned, read_labels, to_json, to_text, trace_report
 from analysis.trace_report.advice import least_snapshot_rate
 from analysis.weights_report import weights_report
 from fltheory.errors import InputError
@@ -30,6 +31,27 @@ def report() -> TraceReport:
     on[:, 3] = False
     observed = np.random.default_rng(0).random(on.shape) < 0.9
     return trace_report(dense(on, observed), day=24, labels=("a", "a", "b", "b"))
+
+
+def test_in_blocks_and_in_small_numbers_all_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products of clients and rounds do not fit in the small types, nor all events in a block."""
+    on = Markov.from_stability(np.linspace(0.1, 0.9, 100), 0.5).sample(120, seed=0)
+    observed = np.random.default_rng(0).random(on.shape) < 0.9
+    for log in (dense(on), dense(on, observed)):
+        whole = to_json(trace_report(log, day=24))
+        small = replace(log, client=log.client.astype(np.int8), round=log.round.astype(np.int8))
+        if log.observed is not None:
+            small = replace(small, observed=tuple(part.astype(np.int8) for part in log.observed))
+        with monkeypatch.context() as patch:
+            for module in (traces.log, divergence):
+                patch.setattr(module, "AT_ONCE", 500)
+            assert len(list(small.blocks())) > 10
+            np.testing.assert_equal(_rounded(to_json(trace_report(small, day=24))), _rounded(whole))
+
+
+def _rounded(told: Any) -> Any:
+    """Sums over clients may end in another digit if blocks are summed first."""
+    return json.loads(json.dumps(told), parse_float=lambda number: float(f"{float(number):.11g}"))
 
 
 def test_what_follows_is_what_the_parts_say(report: TraceReport) -> None:
