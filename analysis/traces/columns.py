@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from analysis.traces.log import AT_ONCE
 from analysis.traces.table import Table
 from fltheory.errors import InputError
 
@@ -22,6 +24,7 @@ FARTHEST = 10**12  # seconds, so that the microseconds between any two timestamp
 COMPACT = (  # dates of 1900 to 2199, such as 202401, 20240131 and 202401311430, which as numbers would be seconds
     r"^(19|20|21)\d\d(0[1-9]|1[0-2])((0[1-9]|[12]\d|3[01])(([01]\d|2[0-3])([0-5]\d){0,2})?)?$"
 )
+LEAST_DATE = 190001
 ISO = r"^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d)(:\d\d(?:\.\d+)?)?\s*([Zz]|[+-]\d\d(?::?\d\d)?)?)?$"
 
 
@@ -36,6 +39,12 @@ def client_ids(table: Table) -> pl.Series:
         raise InputError("column client of the log", str(dtype), allowed)
     table.require("client", ids.is_not_null() & (ids != ""), allowed)
     return ids
+
+
+def first_rows(table: Table) -> Table:
+    """The rows in which a value of column `client` stands first."""
+    frame = table.frame.select("row", "client").unique("client", keep="first", maintain_order=True)
+    return replace(table, frame=frame)
 
 
 def plain_ids(ids: pl.Series) -> pl.Series:
@@ -55,7 +64,7 @@ def is_plain(dtype: pl.DataType) -> bool:
 
 
 def rounds(table: Table, column: str = "round") -> npt.NDArray[np.int64]:
-    """A column of rounds."""
+    """A column of rounds, of any signed integer type."""
     _require_plain(table, column)
     numbers = _whole(table, column)
     table.require(column, numbers >= 0, "a whole number of at least 0 (and less than 2**63)")
@@ -100,6 +109,8 @@ def instants(table: Table, name: str) -> tuple[pl.Series, str]:
 
 def _require_no_dates(table: Table, column: str, numbers: pl.Series, allowed: str) -> None:
     """Refuse whole numbers (however they were written) if most read as dates: one slip makes no numbers of dates."""
+    if numbers.dtype.is_integer() and not (numbers.to_numpy() >= LEAST_DATE).any():
+        return
     compact = numbers.cast(pl.String).str.contains(COMPACT).fill_null(False)
     if 2 * compact.sum() > len(numbers):
         table.require(column, ~compact, allowed)
@@ -124,10 +135,17 @@ def _iso_instants(table: Table, column: str, text: pl.Series) -> tuple[pl.Series
 def available(table: Table) -> npt.NDArray[np.bool_]:
     """Column `available`."""
     _require_plain(table, "available")
-    text = plain_truth(table.frame["available"].cast(pl.String, strict=False))
-    on, off = text.is_in(ON), text.is_in(OFF)
-    table.require("available", on | off, "true or false, or 1 or 0")
-    return on.to_numpy()
+    said = [_truth(part["available"]) for part in table.frame.select("available").iter_slices(AT_ONCE)]
+    on, good = (np.concatenate(each) for each in zip(*said, strict=True))
+    table.require("available", good, "true or false, or 1 or 0")
+    return on
+
+
+def _truth(values: pl.Series) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Which values say on, and which say on or off."""
+    text = plain_truth(values.cast(pl.String, strict=False))
+    on, off = (text.is_in(words).fill_null(False).to_numpy() for words in (ON, OFF))
+    return on, on | off
 
 
 def plain_truth(text: Texts) -> Texts:
@@ -167,6 +185,8 @@ def rounds_of_a_day(argument: str, length: str | float) -> int | None:
 def _whole(table: Table, column: str) -> pl.Series:
     """Whole numbers as Int64, null for anything else. 3.0 is whole: pandas writes 3 so next to a gap."""
     values = table.frame[column]
+    if values.dtype in (pl.Int16, pl.Int32):
+        return values
     if values.dtype.is_integer():
         return values.cast(pl.Int64, strict=False)
     if values.dtype.is_float():

@@ -17,7 +17,8 @@ def read(source: Source, asked: Asked) -> Log:
     """Columns `client`, and `round` or `timestamp`, and `available` where it stands."""
     when, other = ("round", "timestamp") if asked.length is None else ("timestamp", "round")
     table = source.observations(["client", when])
-    ids = columns.client_ids(table)
+    first = columns.first_rows(table)
+    ids = columns.client_ids(first)
     start, clock = None, ""
     if asked.length is None:
         round_ = columns.rounds(table)
@@ -27,7 +28,7 @@ def read(source: Source, asked: Asked) -> Log:
     on = columns.available(table) if "available" in table.frame.columns else None
     n_rounds = int(round_.max()) + 1 if asked.rounds is None else asked.rounds
     table.require(when, round_ < n_rounds, f"in the first {n_rounds} rounds (rounds = {n_rounds})")
-    names, client = asked.place(ids)
+    names, client = asked.place_rows(table, first, ids)
     require_keys(len(names), n_rounds)
     table.require("client", client >= 0, asked.allowed)
     ignored = other if other in source.found else ""
@@ -43,7 +44,7 @@ def _log(
 ) -> Log:
     """Sort by client, then round; merge the rows of one client and round; count what had to be mended."""
     by_client = np.argsort(client, kind="stable")
-    key = (client * n_rounds + round_)[by_client]
+    key = (client.astype(np.int64) * n_rounds + round_)[by_client]
     n_unsorted = int(np.count_nonzero(key < np.maximum.accumulate(key)))
     order = np.argsort(key, kind="stable")
     key = key[order]

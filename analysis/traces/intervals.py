@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from analysis.traces import columns
-from analysis.traces.log import Bools, Ints, Log
+from analysis.traces.log import Bools, Ints, Log, edges_of, small, successive
 from analysis.traces.names import Asked, require_keys
 from analysis.traces.table import Source, Table
 from fltheory.errors import InputError
@@ -20,7 +21,8 @@ LATE = 10**7  # no log begins in such a round, but seconds and compact dates are
 def read(source: Source, asked: Asked) -> Log:
     """Columns `client`, `start`, `end`, and `available` where it stands."""
     table = source.observations(["client", "start", "end"])
-    ids = columns.client_ids(table)
+    first = columns.first_rows(table)
+    ids = columns.client_ids(first)
     since, clock = None, ""
     if asked.length is None:
         start, stop = _rounds(table)
@@ -28,12 +30,16 @@ def read(source: Source, asked: Asked) -> Log:
         start, stop, since, clock = _binned(table, asked.length)
     n_rounds = int(stop.max()) if asked.rounds is None else asked.rounds
     table.require("end", stop <= n_rounds, f"within the first {n_rounds} rounds (rounds = {n_rounds})")
-    names, client = asked.place(ids)
+    names, client = asked.place_rows(table, first, ids)
     require_keys(len(names), n_rounds)
     table.require("client", client >= 0, asked.allowed)
     on = columns.available(table) if "available" in table.frame.columns else None
-    log = from_runs(names, n_rounds, Runs(client, start, stop), on)
-    return replace(log, n_rows=len(start), n_unsorted=_unsorted(client, start), when="start", start=since, clock=clock)
+    n_rows = len(start)
+    del table, first, ids  # the rows are held once, and not in two forms
+    runs, on = _by_client(Runs(client, start, stop), on)
+    unsorted = sum(_unsorted(part) for _, part, _ in _blocks(runs, None, len(names)))
+    log = from_runs(names, n_rounds, runs, on)
+    return replace(log, n_rows=n_rows, n_unsorted=unsorted, when="start", start=since, clock=clock)
 
 
 def _rounds(table: Table) -> tuple[Ints, Ints]:
@@ -60,12 +66,26 @@ def _binned(table: Table, length: int) -> tuple[Ints, Ints, int, str]:
     return start, stop, first, kind
 
 
-def _unsorted(client: Ints, start: Ints) -> int:
+def _unsorted(runs: Runs) -> int:
     """How many rows stand after one of the same client that starts later."""
-    order = np.argsort(client, kind="stable")
-    by_client, begin = client[order], start[order]
-    later = by_client * (int(start.max()) + 1) + begin
+    later = runs.client * (int(runs.start.max(initial=0)) + 1) + runs.start
     return int(np.count_nonzero(later < np.maximum.accumulate(later)))
+
+
+def _by_client(runs: Runs, on: Bools | None) -> tuple[Runs, Bools | None]:
+    if (runs.client[1:] >= runs.client[:-1]).all():
+        return runs, on
+    order = np.argsort(runs.client, kind="stable")
+    return Runs(*(part[order] for part in runs)), None if on is None else on[order]
+
+
+def _blocks(runs: Runs, on: Bools | None, n: int) -> Iterator[tuple[slice, Runs, Bools]]:
+    """Successive clients of n, their runs (sorted by client) as int64, and which of these are on."""
+    edges = edges_of(runs.client, n)
+    for which in successive(edges):
+        there = slice(edges[which.start], edges[which.stop])
+        part = Runs(*(each[there].astype(np.int64) for each in runs))
+        yield which, part, np.ones(len(part.client), dtype=np.bool_) if on is None else on[there]
 
 
 def from_runs(names: tuple[str, ...], n_rounds: int, runs: Runs, on: Bools | None) -> Log:
@@ -74,24 +94,38 @@ def from_runs(names: tuple[str, ...], n_rounds: int, runs: Runs, on: Bools | Non
     on   whether each run says that its client was available, or that it was not: rounds without a run are then
          unobserved. None: they all say available, and the other rounds of clients with a run are off
     """
-    here = union(runs if on is None else Runs(*(part[on] for part in runs)), n_rounds)
+    runs, said = _by_client(runs, on)
+    heres, knowns, repeats, away = [], [], 0, 0
+    for _, part, available in _blocks(runs, said, len(names)):
+        here = union(Runs(*(each[available] for each in part)), n_rounds)
+        known = here if on is None else union(part, n_rounds)
+        twice = _total(part) - _total(known)
+        repeats += twice
+        off = union(Runs(*(each[~available] for each in part)), n_rounds) if twice else None
+        away += _total(known) - _total(here) if off is None else _total(off)
+        heres.append(_compact(here, len(names), n_rounds))
+        knowns.append(heres[-1] if on is None else _compact(known, len(names), n_rounds))
+    on_, known_ = (Runs(*map(np.concatenate, zip(*parts, strict=True))) for parts in (heres, knowns))
+    del heres, knowns, runs
+    events = _events(on_, len(names), n_rounds)
     if on is None:
-        return Log(names, n_rounds, *_events(here), n_duplicates=_total(runs) - _total(here))
-    known = union(runs, n_rounds)
-    repeats = _total(runs) - _total(known)
-    away = _total(union(Runs(*(part[~on] for part in runs)), n_rounds)) if repeats else _total(known) - _total(here)
-    rounds = np.zeros(len(names), dtype=np.int64)
-    np.add.at(rounds, known.client, known.stop - known.start)
+        return Log(names, n_rounds, *events, n_duplicates=repeats)
+    rounds = _rounds_of(known_, len(names))
     whole = bool(np.isin(rounds, (0, n_rounds)).all())
     return Log(
         names,
         n_rounds,
-        *_events(here),
-        None if whole else _events(known),
+        *events,
+        None if whole else _events(known_, len(names), n_rounds),
         rounds > 0 if whole else None,
         n_duplicates=repeats,
-        n_contradictions=_total(here) + away - _total(known),
+        n_contradictions=_total(on_) + away - _total(known_),
     )
+
+
+def _compact(runs: Runs, n: int, n_rounds: int) -> Runs:
+    types = small(n), small(n_rounds), small(n_rounds)
+    return Runs(*(each.astype(dtype) for each, dtype in zip(runs, types, strict=True)))
 
 
 def union(runs: Runs, n_rounds: int) -> Runs:
@@ -109,11 +143,23 @@ def union(runs: Runs, n_rounds: int) -> Runs:
 
 
 def _total(runs: Runs) -> int:
-    return int((runs.stop - runs.start).sum())
+    return int((runs.stop - runs.start).sum(dtype=np.int64))
 
 
-def _events(runs: Runs) -> tuple[Ints, Ints]:
-    if _total(runs) > MOST_EVENTS:
+def _rounds_of(runs: Runs, n: int) -> Ints:
+    """How many rounds the runs of each client have, (n,); runs sorted by client that do not overlap."""
+    before = np.append(0, np.cumsum(runs.stop - runs.start, dtype=np.int64))
+    return np.diff(before[edges_of(runs.client, n)])
+
+
+def _events(runs: Runs, n: int, n_rounds: int) -> tuple[Ints, Ints]:
+    if (total := _total(runs)) > MOST_EVENTS:
         allowed = f"at most {MOST_EVENTS:.0e} in all (rounds that last longer are fewer)"
-        raise InputError("rounds of the log's intervals", _total(runs), allowed)
-    return runs.events()
+        raise InputError("rounds of the log's intervals", total, allowed)
+    client, round_ = np.empty(total, dtype=small(n)), np.empty(total, dtype=small(n_rounds))
+    edges = edges_of(runs.client, n)
+    after = np.append(0, np.cumsum(_rounds_of(runs, n)))
+    for which in successive(after):
+        there, to = slice(edges[which.start], edges[which.stop]), slice(after[which.start], after[which.stop])
+        client[to], round_[to] = Runs(*(each[there].astype(np.int64) for each in runs)).events()
+    return client, round_

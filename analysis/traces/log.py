@@ -70,14 +70,14 @@ class Log:
 
     def participations(self) -> Ints:
         """Number of rounds in which each client took part, (n_clients,)."""
-        return np.diff(_edges(self.client, self.n_clients))
+        return np.diff(edges_of(self.client, self.n_clients))
 
     def observed_rounds(self) -> Ints:
         """Number of rounds in which each client was observed, on or off, (n_clients,)."""
         if self.observed is None:
             seen = self.participations() > 0 if self.seen is None else self.seen
             return np.where(seen, self.n_rounds, 0).astype(np.int64)
-        return np.diff(_edges(self.observed[0], self.n_clients))
+        return np.diff(edges_of(self.observed[0], self.n_clients))
 
     def never_seen(self) -> Bools:
         """Which clients the log does not mention at all, (n_clients,)."""
@@ -135,21 +135,15 @@ class Log:
         >>> [(which, part.client.tolist()) for which, part in log.blocks()]
         [(slice(0, 2, None), [0, 1])]
         """
-        edges = _edges(self.client, self.n_clients)
-        known = edges if self.observed is None else _edges(self.observed[0], self.n_clients)
-        first = 0
-        while first < self.n_clients:
-            most = max(edges[first], known[first]) + AT_ONCE
-            reach = (int(np.searchsorted(each, most, side="right")) - 1 for each in (edges, known))
-            stop = min(max(first + 1, min(reach)), self.n_clients)
-            which = slice(first, stop)
+        edges = edges_of(self.client, self.n_clients)
+        known = edges if self.observed is None else edges_of(self.observed[0], self.n_clients)
+        for which in successive(edges + known):
             yield which, self._part(which, edges, known)
-            first = stop
 
     def only(self, clients: Ints) -> Log:
         """The log of these clients alone, sorted indices; they become 0, 1, ... ."""
-        edges = _edges(self.client, self.n_clients)
-        known = edges if self.observed is None else _edges(self.observed[0], self.n_clients)
+        edges = edges_of(self.client, self.n_clients)
+        known = edges if self.observed is None else edges_of(self.observed[0], self.n_clients)
         return Log(
             tuple(self.clients[n] for n in clients),
             self.n_rounds,
@@ -168,7 +162,21 @@ class Log:
         return Log(self.clients[which], self.n_rounds, *cut(self.client, self.round, edges), observed, seen)
 
 
-def _edges(client: Ints, n_clients: int) -> Ints:
+def successive(edges: Ints) -> Iterator[slice]:
+    """Successive clients that have at most AT_ONCE events together, or a single client, until there are no more."""
+    first = 0
+    while first < edges.size - 1:
+        stop = max(first + 1, int(np.searchsorted(edges, edges[first] + AT_ONCE, side="right")) - 1)
+        yield slice(first, stop)
+        first = stop
+
+
+def small(most: int) -> npt.DTypeLike:
+    """The smallest signed type for numbers up to `most` and their sums of two."""
+    return next(kind for kind in (np.int16, np.int32, np.int64) if 2 * most <= np.iinfo(kind).max)
+
+
+def edges_of(client: Ints, n_clients: int) -> Ints:
     """Where the events of each client begin, and where those of the last one end, (n_clients + 1,)."""
     edges = np.searchsorted(client, np.arange(n_clients).astype(client.dtype))  # of another type it would copy them all
     return np.append(edges, client.size).astype(np.int64)
@@ -181,4 +189,4 @@ def _picked(clients: Ints, edges: Ints, rounds: Ints) -> tuple[Ints, Ints]:
 
 
 def _key(client: Ints, round_: Ints, n_rounds: int) -> Ints:
-    return client * n_rounds + round_
+    return client.astype(np.int64) * n_rounds + round_

@@ -74,7 +74,7 @@ def _clients(source: Source) -> list[str]:
 def _rounds(table: Table, given: bool) -> Ints:
     if not given:
         return table.frame["row"].cast(pl.Int64).to_numpy()
-    round_ = columns.rounds(table)
+    round_ = columns.rounds(table).astype(np.int64)
     table.require("round", table.frame.select(pl.Series(round_).is_first_distinct()).to_series(), "there once")
     return round_
 

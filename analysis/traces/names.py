@@ -7,12 +7,15 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from analysis.traces import columns
+from analysis.traces.log import AT_ONCE
+from analysis.traces.table import Table
 from fltheory.errors import InputError, count
 
 MOST_CLIENTS = 10**7
@@ -35,10 +38,28 @@ class Asked:
         rows = pl.DataFrame({"id": ids}).with_row_index("row").join(place, on="id", how="left").sort("row")
         return names, rows["place"].fill_null(-1).to_numpy()
 
+    def place_rows(self, table: Table, first: Table, ids: pl.Series) -> tuple[tuple[str, ...], npt.NDArray[Any]]:
+        """The clients, and the position of the client of each row of a table.
+
+        first, ids   `columns.first_rows` of the table, and their ids
+        """
+        names, position = self.place(ids)
+        known, placed = _plain(first.frame["client"]), pl.Series(position, dtype=pl.Int32)
+        client, at = np.empty(len(table.frame), dtype=np.int32), 0
+        for part in table.frame.select("client").iter_slices(AT_ONCE):
+            column = _plain(part["client"])
+            client[at : at + len(part)] = column.replace_strict(known, placed, return_dtype=pl.Int32).to_numpy()
+            at += len(part)
+        return names, client
+
     @property
     def allowed(self) -> str:
         """Which clients there may be, in a sentence on one that is not among them."""
         return f"one of the {len(self.names or ())} clients that clients = {self.clients} allows"
+
+
+def _plain(column: pl.Series) -> pl.Series:
+    return column.to_physical() if column.dtype == pl.Categorical else column
 
 
 def require_keys(n_clients: int, n_rounds: int) -> None:

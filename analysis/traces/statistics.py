@@ -33,7 +33,7 @@ def stretches(log: Log) -> Stretches:
     >>> cut.length.tolist(), cut.initial.tolist(), cut.since.tolist()
     ([2, 3], [True, False], [1])
     """
-    clock = log.observed_clock()
+    clock = log.observed_clock().astype(np.int64)
     initial = np.diff(log.client, prepend=-1) != 0
     before = np.where(initial, -1, np.roll(clock, 1))
     last = np.full(log.n_clients, -1, dtype=np.int64)

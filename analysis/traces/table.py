@@ -21,6 +21,7 @@ from fltheory.errors import InputError
 from sims.panics import panics_untold
 
 MEANT = ("client", "round", "timestamp", "start", "end", "available")  # columns that say what a form of log says
+ROUNDS = ("round", "start", "end")
 FIRST_LINES = 1000  # of JSON lines, whose keys are the columns
 HEAD = 2**16  # bytes that tell what a file is
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -44,13 +45,31 @@ class Source:
         if twice := [name for name in wanted if f"{name}_duplicated_0" in self.found]:  # so polars renames them
             raise InputError("the columns of the log", twice[0], "there once each")
         with _reading(self.path, self.kind):
-            frame = self.lazy.select(wanted).with_row_index("row").collect()
+            frame = self.lazy.select(wanted).cast(self._small(wanted)).with_row_index("row").collect(engine="streaming")
             rows = len(frame) - _blank_at_end(self.path) if empty_rows and self.kind == "CSV" else 0
         if self.kind == "CSV":
             frame = frame.filter((pl.col("row") < rows) | ~pl.all_horizontal(pl.col(wanted).is_null()))
         if frame.is_empty():
             raise InputError("the log", str(self.path), "a file with at least one row")
         return Table(frame, self)
+
+    def _small(self, wanted: Sequence[str]) -> pl.Schema:
+        """Types that hold clients and rounds in less memory: a large log has many rows of few values."""
+        schema = self.lazy.select(wanted).collect_schema()
+        if schema.get("client") == pl.String:
+            schema["client"] = pl.Categorical()
+        if integers := [name for name in ROUNDS if name in schema and schema[name].is_integer()]:
+            ends = self.lazy.select(
+                *(pl.col(name).min().alias(f"least {name}") for name in integers),
+                *(pl.col(name).max() for name in integers),
+            ).collect(engine="streaming")
+            for name in integers:
+                least, most = ends[f"least {name}"][0], ends[name][0]
+                for bits, dtype in ((15, pl.Int16()), (31, pl.Int32())):
+                    if most is not None and -(2**bits) <= least and most < 2**bits:
+                        schema[name] = dtype
+                        break
+        return schema
 
     def observations(self, wanted: Sequence[str]) -> Table:
         """The wanted columns, and `available` where it stands; of JSON lines it may come after the first ones."""
