@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from analysis.traces import columns
-from analysis.traces.log import Bools, Ints, Log, edges_of, small, successive
+from analysis.traces.log import Bools, Ints, Log, edges_of, successive, types_of
 from analysis.traces.names import Asked, require_keys
 from analysis.traces.table import Source, Table
 from fltheory.errors import InputError
@@ -124,8 +124,8 @@ def from_runs(names: tuple[str, ...], n_rounds: int, runs: Runs, on: Bools | Non
 
 
 def _compact(runs: Runs, n: int, n_rounds: int) -> Runs:
-    types = small(n), small(n_rounds), small(n_rounds)
-    return Runs(*(each.astype(dtype) for each, dtype in zip(runs, types, strict=True)))
+    client, round_ = types_of(n, n_rounds, MOST_EVENTS)
+    return Runs(runs.client.astype(client), runs.start.astype(round_), runs.stop.astype(round_))
 
 
 def union(runs: Runs, n_rounds: int) -> Runs:
@@ -156,7 +156,7 @@ def _events(runs: Runs, n: int, n_rounds: int) -> tuple[Ints, Ints]:
     if (total := _total(runs)) > MOST_EVENTS:
         allowed = f"at most {MOST_EVENTS:.0e} in all (rounds that last longer are fewer)"
         raise InputError("rounds of the log's intervals", total, allowed)
-    client, round_ = np.empty(total, dtype=small(n)), np.empty(total, dtype=small(n_rounds))
+    client, round_ = (np.empty(total, dtype=dtype) for dtype in types_of(n, n_rounds, total))
     edges = edges_of(runs.client, n)
     after = np.append(0, np.cumsum(_rounds_of(runs, n)))
     for which in successive(after):

@@ -26,8 +26,8 @@ class Log:
     has no observed round, hence no rate and no weight.
 
     clients           names, in the order of every per-client array
-    client, round     participations, (n_participations,), sorted by client, then round; of any integer type, for a
-                      large log of a small one: add and multiply in a `blocks` of it, which has int64
+    client, round     participations, (n_participations,), sorted by client, then round; int64, but of
+                      more than AT_ONCE a smaller type: add and multiply in one of the `blocks`, which have int64
     observed          observations in the same form as a pair of arrays, or None: then every round of every
                       client that was `seen` was observed
     seen              those clients, bool (n_clients,), or None: what was observed is not recorded, and a client
@@ -171,9 +171,18 @@ def successive(edges: Ints) -> Iterator[slice]:
         first = stop
 
 
-def small(most: int) -> npt.DTypeLike:
-    """The smallest signed type for numbers up to `most` and their sums of two."""
-    return next(kind for kind in (np.int16, np.int32, np.int64) if 2 * most <= np.iinfo(kind).max)
+def types_of(n_clients: int, n_rounds: int, n_events: int) -> tuple[npt.DTypeLike, npt.DTypeLike]:
+    """Types of the clients and the rounds of events: int64, of more than AT_ONCE events the smallest signed one.
+
+    It holds sums of two, too.
+    """
+    if n_events <= AT_ONCE:
+        return np.int64, np.int64
+    client, round_ = (
+        next(kind for kind in (np.int16, np.int32, np.int64) if 2 * most <= np.iinfo(kind).max)
+        for most in (n_clients, n_rounds)
+    )
+    return client, round_
 
 
 def edges_of(client: Ints, n_clients: int) -> Ints:
