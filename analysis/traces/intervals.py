@@ -9,6 +9,7 @@ import numpy as np
 
 from analysis.traces import columns
 from analysis.traces.log import Bools, Ints, Log, edges_of, successive, types_of
+from analysis.traces.memory import require_room
 from analysis.traces.names import Asked, require_keys
 from analysis.traces.table import Source, Table
 from fltheory.errors import InputError
@@ -156,7 +157,9 @@ def _events(runs: Runs, n: int, n_rounds: int) -> tuple[Ints, Ints]:
     if (total := _total(runs)) > MOST_EVENTS:
         allowed = f"at most {MOST_EVENTS:.0e} in all (rounds that last longer are fewer)"
         raise InputError("rounds of the log's intervals", total, allowed)
-    client, round_ = (np.empty(total, dtype=dtype) for dtype in types_of(n, n_rounds, total))
+    types = types_of(n, n_rounds, total)
+    require_room("rounds in intervals", total, sum(np.dtype(dtype).itemsize for dtype in types))
+    client, round_ = (np.empty(total, dtype=dtype) for dtype in types)
     edges = edges_of(runs.client, n)
     after = np.append(0, np.cumsum(_rounds_of(runs, n)))
     for which in successive(after):

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
+from analysis.traces.memory import ROW, TEXT, require_room
 from fltheory.errors import InputError
 from sims.panics import panics_untold
 
@@ -45,7 +46,10 @@ class Source:
         if twice := [name for name in wanted if f"{name}_duplicated_0" in self.found]:  # so polars renames them
             raise InputError("the columns of the log", twice[0], "there once each")
         with _reading(self.path, self.kind):
-            frame = self.lazy.select(wanted).cast(self._small(wanted)).with_row_index("row").collect(engine="streaming")
+            schema = self._small(wanted)
+            texts = sum(dtype == pl.String for dtype in schema.values())
+            require_room("rows", self.lazy.select(pl.len()).collect().item(), ROW + TEXT * texts)
+            frame = self.lazy.select(wanted).cast(schema).with_row_index("row").collect(engine="streaming")
             rows = len(frame) - _blank_at_end(self.path) if empty_rows and self.kind == "CSV" else 0
         if self.kind == "CSV":
             frame = frame.filter((pl.col("row") < rows) | ~pl.all_horizontal(pl.col(wanted).is_null()))

@@ -46,17 +46,17 @@ class Memory:
         return self.total if place == "device" else self.tables if place == self.place else 0
 
     def __str__(self) -> str:
-        parts, tables = [f"data {_size(self.data)}"], _size(self.tables)
+        parts, tables = [f"data {room.in_words(self.data)}"], room.in_words(self.tables)
         if self.source:
-            parts.append(f"the set they are taken from {_size(self.source)}")
-        parts.append(f"model {_size(self.server)}")
+            parts.append(f"the set they are taken from {room.in_words(self.source)}")
+        parts.append(f"model {room.in_words(self.server)}")
         if self.tables and self.place == "device":
             parts.append(f"clients' tables {tables}")
-        parts.append(f"a cohort {_size(self.cohort)}")
+        parts.append(f"a cohort {room.in_words(self.cohort)}")
         elsewhere = (
             f", and {tables} on {self.place} for clients' tables" if self.tables and self.place != "device" else ""
         )
-        return f"{_size(self.total)} ({', '.join(parts)}, activations not counted){elsewhere}"
+        return f"{room.in_words(self.total)} ({', '.join(parts)}, activations not counted){elsewhere}"
 
 
 def estimate_memory(setup: Setup, cohort_size: int) -> Memory:
@@ -94,10 +94,12 @@ def require_memory(setup: Setup, label: str) -> Memory:
         ("a process may take (ulimit -v)", own, room.of_the_process()),
     ):
         if takes > there:
-            allowed = f"one that fits into the {_size(there)} that {what}, but it needs {needed}"
+            allowed = f"one that fits into the {room.in_words(there)} that {what}, but it needs {needed}"
             raise InputError("algorithm", label or setup.algorithm.name, allowed)
     if needed.place != "device" and needed.tables > (there := _free(needed.place, device)):
-        allowed = f"a place for {_size(needed.tables)} of clients' tables, and this one has {_size(there)}"
+        allowed = (
+            f"a place for {room.in_words(needed.tables)} of clients' tables, and this one has {room.in_words(there)}"
+        )
         raise InputError("memory", needed.place, allowed)
     return needed
 
@@ -112,17 +114,11 @@ def require_workers(workers: int, needs: Sequence[Memory], device: torch.device)
         most = list(itertools.accumulate(sorted((one.at(place) for one in needs), reverse=True)))[:workers]
         if most[-1] > there:
             fitting = max(1, sum(takes <= there for takes in most))
-            needed = f"{len(most)} runs at a time need {_size(most[-1])}{where}, and {_size(max(0, there))} are free"
+            need, left = room.in_words(most[-1]), room.in_words(max(0, there))
+            needed = f"{len(most)} runs at a time need {need}{where}, and {left} are free"
             raise InputError("workers", workers, f"at most {fitting}: {needed}")
 
 
 def _free(place: str, device: torch.device) -> int:
     """Bytes that are left there for all processes."""
     return {"device": lambda: room.of_device(device), "host": room.of_the_machine, "disk": room.of_disk}[place]()
-
-
-def _size(n: float) -> str:
-    for unit, size in (("GiB", 2**30), ("MiB", 2**20)):
-        if n >= size:
-            return f"{n / size:.1f} {unit}"
-    return f"{n / 2**10:.1f} KiB"

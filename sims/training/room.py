@@ -55,6 +55,14 @@ def of_disk() -> int:
     return shutil.disk_usage(tempfile.gettempdir()).free
 
 
+def in_words(n: float) -> str:
+    """Bytes in the unit that suits them."""
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20)):
+        if n >= size:
+            return f"{n / size:.1f} {unit}"
+    return f"{n / 2**10:.1f} KiB"
+
+
 def _of_control_groups() -> Iterator[int]:
     """What is left of the limit of each group that this process is in, the groups around it included."""
     try:

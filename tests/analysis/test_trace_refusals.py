@@ -15,6 +15,7 @@ import pytest
 
 from analysis.traces import read_log
 from fltheory.errors import InputError
+from sims.training import room
 from tests.analysis.log_files import file, written
 
 START = datetime.datetime(2024, 5, 31, 22, 30)
@@ -241,3 +242,16 @@ def test_threads_of_polars_that_panic_are_not_heard(tmp_path: Path, capfd: pytes
             read_log(path)
     os.write(2, b"heard")
     assert capfd.readouterr().err == "heard"
+
+
+def test_a_log_is_refused_that_needs_more_memory_than_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its rows before they are read, by the rounds of its intervals before they are counted out."""
+    rows = file(tmp_path, "client,round\n" + "a,1\n" * 100)
+    monkeypatch.setattr(room, "of_the_machine", lambda: 20_000)
+    with pytest.raises(InputError, match=r"rows of the log must be few enough for the 19.5 KiB .* need .*; got 100"):
+        read_log(rows)
+    span = file(tmp_path, "client,start,end\na,0,10000\n")
+    with pytest.raises(InputError, match=r"rounds in intervals of the log must be few enough .*; got 10000"):
+        read_log(span)
+    monkeypatch.setattr(room, "of_the_machine", lambda: 3_000_000)
+    assert read_log(span).client.size == 10_000
