@@ -48,8 +48,8 @@ def read_log(
     round_length  seconds, or a text such as "30s", "15m", "1h", "1d", "1w"; round r is the time from r
                   (included) to r+1 (excluded) lengths after the earliest timestamp; of FedScale after time 0
 
-    Raises InputError, naming the line (of Parquet the row, of FedScale the client), for a file that cannot be read
-    and a value that is missing or not allowed.
+    Raises InputError, naming the line (of Parquet the row, of FedScale the client), for a file that cannot be read,
+    a value that is missing or not allowed, and a log that needs more memory than is available.
     """
     path = Path(path)
     length = None if round_length is None else columns.microseconds("round_length", round_length)
