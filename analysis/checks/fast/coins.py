@@ -33,7 +33,7 @@ SPACE: dict[str, Domain] = {
     "sampled": Whole(1, CLIENTS),
     "asked": Whole(1, CLIENTS // 2),
     "arbitrary": Real("1/1000000", 1, log=True),  # 1 - q
-    "rounds": Whole(1, 10**6),
+    "rounds": Whole(1, 10_000),
 }
 
 
@@ -117,9 +117,9 @@ def one_round(claim: Claim, point: Point) -> Sides:
 # Each isolates a part: the start, heterogeneity, arbitrary rounds, noise.
 _PARTS: tuple[dict[str, Any], ...] = (
     {"spread": 1e-3, "flat_spread": 0.0, "variance": 0.0, "rounds": 1},
-    {"variance": 0.0, "start": 0.0, "arbitrary": 1e-6, "rounds": 10**6, "sampled": 1},
-    {"variance": 0.0, "start": 0.0, "sampled": 4, "rounds": 10**6},
-    {"variance": 1.0, "spread": 1e-3, "flat_spread": 0.0, "start": 0.0, "rounds": 10**6},
+    {"variance": 0.0, "start": 0.0, "arbitrary": 1e-6, "rounds": 10_000, "sampled": 1},
+    {"variance": 0.0, "start": 0.0, "sampled": 4, "rounds": 10_000},
+    {"variance": 1.0, "spread": 1e-3, "flat_spread": 0.0, "start": 0.0, "rounds": 10_000},
 )
 
 
