@@ -193,12 +193,13 @@ def _constant(run: Run) -> str:
     """That all algorithms and seeds end at one accuracy, so that their numbers tell nothing of them; else empty."""
     if "test_accuracy" not in run.frame.columns or len(labels(run)) < 2:
         return ""
-    last = run.frame.filter(pl.col("round") == run.experiment["rounds"])["test_accuracy"]
-    if last.n_unique() != 1 or last.is_null().any() or last.is_nan().any():
+    at_end = run.frame.filter(pl.col("round") == run.experiment["rounds"])
+    last = at_end["test_accuracy"]
+    if last.n_unique() != 1 or last.is_null().any() or last.is_nan().any() or at_end["algorithm"].n_unique() < 2:
         return ""
-    *others, other = labels(run)
-    end = f"all end at a test accuracy of {PERCENT * last[0]:.1f} %, as a constant predictor does"
-    return f", {end}: this tells nothing about {', '.join(others)} and {other}"
+    *others, other = (label for label in labels(run) if label in at_end["algorithm"])
+    end = f"all end at the same test accuracy, {PERCENT * last[0]:.1f} %"
+    return f", {end}: this tells nothing of a difference between {', '.join(others)} and {other}"
 
 
 def about(run: Run) -> dict[str, Any]:

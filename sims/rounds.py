@@ -127,6 +127,7 @@ class Simulation:
         self, setup: Setup, start: Array, rounds: int, rng: np.random.Generator, record: Record | None = None
     ) -> None:
         self.setup, self.rounds = setup, count("rounds", rounds)
+        getattr(setup.problem, "put_back", lambda: None)()  # what an earlier run may have left in it
         self.record = record or Record((), self.rounds, self.rounds)
         allowed = f"of shape (replicates, {setup.problem.dimension})"
         if not is_array_api_obj(start):
@@ -171,7 +172,6 @@ class Simulation:
             except Diverged:
                 raise
             except Stopped as error:  # of the problem, which does not know the round
-                getattr(self.setup.problem, "put_back", lambda: None)()
                 raise Stopped(f"round {self.round}: {error}") from error
 
     def _warm_up(self) -> None:

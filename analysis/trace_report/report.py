@@ -25,6 +25,7 @@ from analysis.trace_report.labels import Labelled, rates_by_label
 from analysis.trace_report.memory import Memory, memory
 from analysis.traces import Log, clopper_pearson, stretches
 from analysis.traces.log import Floats, Ints
+from analysis.traces.memory import ROUND, require_room
 from analysis.weights_report.report import weights_after
 from fltheory.errors import InputError, count
 
@@ -100,10 +101,12 @@ def trace_report(
             shifts, permutations and samples. The cost grows with the participations (observations, where they were
             recorded); what does not, such as fits, looks at a sample of the clients.
 
-    Raises InputError for a log of nobody, a day of less than two rounds, another number of labels than clients.
+    Raises InputError for a log of nobody, one of more rounds than memory holds, a day of less than two rounds, another
+    number of labels than clients.
     """
     if not log.client.size:
         raise InputError("the log", "no participation", "one with at least one participation")
+    require_room("rounds", log.n_rounds, ROUND)
     day = None if day is None else count("day", day, least=2)
     on, observed = log.participations(), log.observed_rounds()
     low, high = clopper_pearson(on, observed, LEVEL)

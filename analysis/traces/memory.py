@@ -7,6 +7,7 @@ from fltheory.errors import InputError
 from sims.training import room
 
 ROW, TEXT = 40, 32  # bytes a row that reading takes at its peak, as measured; for each column of other texts besides
+ROUND = 128  # bytes that a report takes for each round of the log, with participants or without
 BLOCK = 200  # bytes an event of those looked at together
 
 

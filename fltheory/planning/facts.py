@@ -46,7 +46,7 @@ class Known:
     empty    whether rounds may have no participant
     drawn    whether each client takes part in each round with its rate as the probability; False also where that is
              not known: the rounds of a schedule have no chance, those of a log no law
-    coins    whether each client has a coin or a chain of its own: rounds of few clients are there, and may be rare
+    coins    whether each client has a coin, a chain or turns of its own: there are rounds of few, which may be rare
     source   what knows it, in words
     """
 
@@ -72,7 +72,7 @@ def of_process(process: ParticipationProcess) -> Known:
     if empty is None:
         rates = of_rates(process.rate, process.n_clients)
         return Known(window or rates.window, None, rates.empty, isinstance(process, IndependentRounds))
-    return Known(window, fewest, empty, _drawn(process), isinstance(process, Bernoulli | Markov))
+    return Known(window, fewest, empty, _drawn(process), isinstance(process, Bernoulli | Cyclic | Markov))
 
 
 def _drawn(process: ParticipationProcess) -> bool:
@@ -160,7 +160,7 @@ def require_possible(
 def fewest_in_a_round(known: Known, n_clients: float | None, rates: Sequence[float]) -> int | None:
     """Participants that some rounds do not exceed, those with none among them; None: not known.
 
-    Of coins and chains these are no more than the mean: how seldom fewer come nobody counts here.
+    Of coins, chains and turns of their own these are no more than the mean: how seldom fewer come nobody counts here.
     """
     if known.coins and n_clients is not None and len(rates):
         return _in_the_mean(n_clients, rates)

@@ -47,7 +47,8 @@ def putting_back(module: nn.Module) -> Callable[[], None]:
     """What puts a module back into the state that it is in now.
 
     Without a copy of it, which a function that it holds would not know: attributes of all parts, what their lists and
-    tables hold, and the numbers, memory, `grad` and hooks of parameters and buffers.
+    tables hold, and the numbers, memory, `grad` and hooks of parameters and buffers. What these hold in turn, what is
+    changed in place in other objects, and the class stay as they are.
     """
     parts = [(vars(part), dict(vars(part))) for part in module.modules()]
     held = [value for _, before in parts for value in before.values()]

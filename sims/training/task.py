@@ -160,7 +160,7 @@ class Task:
             self.slots_at_once = at_once if self.device.type == "cpu" or engine == "sequential" else None
             self._readers = generators(self.module, self.device)
             self._require_steps()
-            self.put_back = putting_back(self.module)  # after a run that it ended: other runs have the same module
+            self.put_back = putting_back(self.module)  # before a run: others had the same module
 
     @property
     def samples(self) -> tuple[int, npt.NDArray[np.int64]]:

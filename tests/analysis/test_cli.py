@@ -112,7 +112,7 @@ BAD = {
     "clients that are no digits": (["weights", "LOG", "--cutoff", "5", "--clients", "\u00b2"], "clients"),
     "clients without a name": (["weights", "LOG", "--cutoff", "5", "--clients", ""], "a number or a file"),
     "budget of nothing": (["falsify", "fedau.thm3", "--budget", "0"], "positive time"),
-    "nothing to falsify": (["falsify", "fedau.C6"], "put to the test"),
+    "nothing to falsify": (["falsify", "fedau.C6"], "points to try"),
     "witness that is not there": (["replay", "no.json"], "can be read"),
     "witness that is none": (["replay", "LOG"], "JSON"),
     "graph of an unknown paper": (["graph", "fedua"], "did you mean fedau"),
@@ -259,7 +259,7 @@ local_lr = 0.1
 def test_nothing_drawn_is_a_failure_that_names_the_file(tmp_path: Path) -> None:
     done = run("figures", "fedau.figD22", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "table1-cifar10-bernoulli.toml is not here; run this in the folder that has it" in done.stderr
+    assert "table1-cifar10-bernoulli.toml is not in this folder; type the same in the one that has it" in done.stderr
 
 
 def test_simulate_and_look_at_the_results(tmp_path: Path) -> None:

@@ -382,3 +382,9 @@ def test_bad_input_is_refused_in_a_sentence(tmp_path: Path) -> None:
         trace_report(log, day=1)
     with pytest.raises(InputError, match="one with at least one participation"):
         trace_report(dense([[0]], [[1]]))
+
+
+def test_a_log_of_more_rounds_than_memory_holds_is_refused() -> None:
+    huge = replace(dense(np.ones((2, 2), dtype=bool)), n_rounds=10**13)
+    with pytest.raises(InputError, match="rounds of the log must be few enough"):
+        trace_report(huge)

@@ -356,6 +356,7 @@ FIVES = Recorded.from_matrix([[1] * 20, [1] * 5 + [0] * 15], end="repeat")
         ("fedlaavg.thm4", Permutation(20, 2), {"cohort_size": 5}, ""),  # fewer are taken where fewer are there
         ("fedamd.thm46", Bernoulli([0.9] * 20), {"cohort_size": 10}, ""),  # where fewer come they are seldom
         ("fedamd.thm46", Bernoulli([0.4] * 20), {"cohort_size": 10}, "some rounds have at most 8."),
+        ("fedamd.thm46", Cyclic([0.5] * 20, 2), {"cohort_size": 10}, ""),
         ("fedamd.thm46", [0.45], {"cohort_size": 10}, "some rounds have at most 9."),
         ("fedamd.thm46", [0.5], {"cohort_size": 10}, ""),
         ("fedamd.thm46", [0.04], {"cohort_size": 10}, "some rounds have none."),

@@ -372,3 +372,23 @@ def test_parameters_that_change_their_kind_on_the_way_are_seen(kind):
 
     with pytest.raises(Stopped, match=sentence):
         trained(task(doing(late)), rounds=30)
+
+
+class Remembers(Two):
+    """Has other outputs for good once it has been far away."""
+
+    far, been = torch.inf, False
+
+    def forward(self, x):
+        self.been = self.been or float(self.last.weight.detach().norm()) > self.far
+        return (2 if self.been else 1) * super().forward(x)
+
+
+def test_a_run_begins_with_the_module_as_it_came():
+    module = Remembers()
+    module.far = 2 * float(module.last.weight.detach().norm())
+    one = task(module)
+    before = trained(one, rounds=1)
+    trained(one, rounds=1000)
+    assert module.been
+    assert torch.equal(trained(one, rounds=1), before)
