@@ -198,11 +198,13 @@ def runs(store: str | os.PathLike[str], where: Mapping[str, str] | None = None, 
 
 def damaged(store: str | os.PathLike[str]) -> dict[str, Path]:
     """Name of a folder, which is the key of its run -> its manifest, of those that have none that can be read."""
-    folders = [path for path in sorted(_folder(store).iterdir()) if path.is_dir() and _read(path) is None]
-    files = {path.name: [path / f"{status}.json" for status in (COMPLETE, PARTIAL)] for path in folders}
-    return {
-        key: next(file for file in own if file.exists()) for key, own in files.items() if any(map(os.path.exists, own))
-    }
+    found = {}
+    for path in sorted(_folder(store).iterdir()):
+        manifests = (path / f"{status}.json" for status in (COMPLETE, PARTIAL))
+        first = next((file for file in manifests if file.exists()), None)
+        if first is not None and _read(path) is None:
+            found[path.name] = first
+    return found
 
 
 def find(reference: str | os.PathLike[str], store: str | os.PathLike[str]) -> Run:
