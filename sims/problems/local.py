@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any
@@ -26,11 +26,16 @@ def local_update(problem: Problem, work: Work, cohort: Cohort, draws: Draws) -> 
 
     All clients of the cohort step at once, or as many as the problem says (`slots_at_once`), group after group. A
     problem that can `descend` takes all plain steps of all clients itself. Where the work is divided (`steps_by`,
-    `gradient_by`) each client computes its part; rows of the other part mean nothing. A problem may look after it
-    (`working`).
+    `gradient_by`) each client computes its part; rows of the other part mean nothing.
     """
-    with getattr(problem, "working", nullcontext)(cohort):
+    with looked_after(problem, cohort):
         return _work(problem, work, cohort, draws)
+
+
+def looked_after(problem: Problem, cohort: Cohort) -> AbstractContextManager[None]:
+    """Around what clients compute: a problem may look after it (`working`)."""
+    found: AbstractContextManager[None] = getattr(problem, "working", nullcontext)(cohort)
+    return found
 
 
 def _work(problem: Problem, work: Work, cohort: Cohort, draws: Draws) -> Local:

@@ -15,7 +15,6 @@ x_t: at the record of round t it is about a run of T = t rounds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,6 +27,7 @@ from fltheory.streams import stream
 from sims.algorithms.protocol import Cohort, Work
 from sims.arrays import Array, array_namespace
 from sims.problems.base import Problem
+from sims.problems.local import looked_after
 
 if TYPE_CHECKING:
     from sims.recorder import Moment
@@ -141,7 +141,7 @@ class Survey:
             cohort = Cohort(clients, clients >= 0, self.problem.n_clients)
             draws = self.problem.draw(rng, cohort, work).steps
             found.append(np.zeros(self.x.shape[0]))
-            with getattr(self.problem, "working", nullcontext)(cohort):
+            with looked_after(self.problem, cohort):
                 for draw in () if draws is None else draws:
                     of_draw = self.problem.stochastic_gradient(point, clients, draw)[:, 0, :]
                     found[-1] += _square(of_draw - gradient) / DRAWS
@@ -160,7 +160,7 @@ class Survey:
             clients, change = self._clients(client), self._gradient(client, moved) - gradient
             cohort = Cohort(clients, clients >= 0, self.problem.n_clients)
             draws, square = self.problem.draw(rng, cohort, work).steps, np.zeros(self.x.shape[0])
-            with getattr(self.problem, "working", nullcontext)(cohort):
+            with looked_after(self.problem, cohort):
                 for draw in () if draws is None else draws:
                     of_draw = self.problem.stochastic_gradient(away, clients, draw)
                     of_draw = of_draw - self.problem.stochastic_gradient(point, clients, draw)
