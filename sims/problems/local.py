@@ -32,10 +32,10 @@ def local_update(problem: Problem, work: Work, cohort: Cohort, draws: Draws) -> 
         return _work(problem, work, cohort, draws)
 
 
-def looked_after(problem: Problem, cohort: Cohort) -> AbstractContextManager[None]:
+def looked_after(problem: Problem, cohort: Cohort) -> AbstractContextManager[Any]:
     """Around what clients compute: a problem may look after it (`working`)."""
-    found: AbstractContextManager[None] = getattr(problem, "working", nullcontext)(cohort)
-    return found
+    around: Callable[[Cohort], AbstractContextManager[Any]] = getattr(problem, "working", nullcontext)
+    return around(cohort)
 
 
 def _work(problem: Problem, work: Work, cohort: Cohort, draws: Draws) -> Local:
