@@ -213,8 +213,9 @@ def _line(
     ]
     x: FloatArray = found.rounds.astype(float)
     if cost is not None:
-        x = COSTS[against][1] * cost.mean[np.searchsorted(cost.rounds, found.rounds)]
-        rows = [row | {against: spent} for row, spent in zip(rows, x.tolist(), strict=True)]
+        spent = cost.mean[np.searchsorted(cost.rounds, found.rounds)]
+        x = COSTS[against][1] * spent
+        rows = [row | {against: one} for row, one in zip(rows, spent.tolist(), strict=True)]
     band(axes, x, mean, mean - sd, mean + sd, style, name)
     return rows if name == label else [row | {"line": name} for row in rows]
 

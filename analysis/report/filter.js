@@ -2,8 +2,8 @@
 const form = document.getElementById("filter");
 const rows = [...document.querySelectorAll("table.claims tbody tr")];
 // Statements spell Greek letters out.
-const GREEK = { α: "alpha", β: "beta", γ: "gamma", δ: "delta", ε: "epsilon", ζ: "zeta", η: "eta", θ: "theta", κ: "kappa",
-  λ: "lambda", μ: "mu", ν: "nu", ξ: "xi", π: "pi", ρ: "rho", σ: "sigma", ς: "sigma", τ: "tau", φ: "phi", χ: "chi",
+const GREEK = { α: "alpha", β: "beta", γ: "gamma", δ: "delta", ε: "epsilon", ϵ: "epsilon", ζ: "zeta", η: "eta", θ: "theta", κ: "kappa",
+  λ: "lambda", μ: "mu", ν: "nu", ξ: "xi", π: "pi", ρ: "rho", σ: "sigma", ς: "sigma", τ: "tau", φ: "phi", ϕ: "phi", χ: "chi",
   ψ: "psi", ω: "omega" };
 const plain = (text) => text.toLowerCase().replace(/\p{Script=Greek}/gu, (letter) => GREEK[letter] ?? letter);
 const texts = rows.map((row) => plain(`${row.textContent} ${row.dataset.words}`));

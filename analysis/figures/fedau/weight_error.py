@@ -84,10 +84,10 @@ def bias_and_variance_over_cutoff(given: Given) -> Picture:
             for i, cutoff in enumerate(cutoffs.tolist()):
                 law = exact_weight_law(p, cutoff, rounds)
                 bias[i] = np.mean((p * law.mean - 1) ** 2)
-                variance[i] = np.mean(_variance(law, p)) if cutoff > 1 else np.nan  # K = 1: the weight is constant
+                variance[i] = np.mean(_variance(law, p)) if cutoff > 1 else 0  # K = 1: the weight is constant
             axes.plot(cutoffs, bias, color=ORANGE, label="squared bias")
-            axes.plot(cutoffs, variance, color=BLUE, label="variance")
-            error = bias + np.nan_to_num(variance)
+            axes.plot(cutoffs[variance > 0], variance[variance > 0], color=BLUE, label="variance")
+            error = bias + variance
             axes.plot(cutoffs, error, color=BLACK, label="weight error")
             marks = {
                 "best $K$": (best_cutoff(p, rounds), {"color": GREEN, "lw": 4, "alpha": 0.4}),
