@@ -12,8 +12,9 @@ vmap         any module of torch.func, all clients in one program: for accelerat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
+from itertools import chain
 from typing import Any, Protocol
 
 import torch
@@ -26,7 +27,8 @@ from sims.training.layout import Layout
 from sims.training.models.layers import layers_of, linear_layers
 from sims.training.watch import unwritten
 
-Batch = tuple[Tensor, Tensor, tuple[Tensor, ...]]  # inputs (S, B, ...), classes (S, B), dropout masks (S, B, ...)
+# Of K steps: inputs (S, K, B, ...), classes (S, K, B), dropout masks (S, K, B, ...)
+Batches = tuple[Tensor, Tensor, tuple[Tensor, ...]]
 
 NO_GRAD = "one that leaves grad alone (no backward in a pass)"
 TRAINED = "one without hooks on its parameters, all of which are trained (requires_grad), to the end"
@@ -46,19 +48,44 @@ class Engine(Protocol):
 
     def descend(
         self,
-        models: Tensor,
-        batches: Sequence[Batch],
+        result: Tensor,
+        start: Tensor,
+        pieces: Iterable[Batches],
         step_size: float,
         weight_decay: float,
         scales: Tensor | None = None,
     ) -> None:
-        """For each batch in turn models -= step_size * (scales * gradients + weight_decay * models), in place.
+        """Write to `result` (S, d) how far the steps of all pieces in turn lead from models `start` (S, d).
 
+        A step is y -= step_size * (scales * gradients + weight_decay * y). Rows of `start` may be one in memory.
         scales   (S,), of the clients' losses; without them 1
         """
 
 
-class Sequential:
+class _InPlace:
+    """An engine that steps in place."""
+
+    def descend(
+        self,
+        result: Tensor,
+        start: Tensor,
+        pieces: Iterable[Batches],
+        step_size: float,
+        weight_decay: float,
+        scales: Tensor | None = None,
+    ) -> None:
+        result.copy_(start)
+        for piece in pieces:
+            self._steps(result, piece, step_size, weight_decay, scales)
+        result.sub_(start)
+
+    def _steps(
+        self, models: Tensor, batches: Batches, step_size: float, weight_decay: float, scales: Tensor | None
+    ) -> None:
+        raise NotImplementedError
+
+
+class Sequential(_InPlace):
     """One client after the other: a forward and a backward pass each."""
 
     name = "sequential"
@@ -77,25 +104,21 @@ class Sequential:
             torch.cat([slope.reshape(-1) for slope in slopes], out=result[s, : self.layout.trained])
         return result
 
-    def descend(
-        self,
-        models: Tensor,
-        batches: Sequence[Batch],
-        step_size: float,
-        weight_decay: float,
-        scales: Tensor | None = None,
+    def _steps(
+        self, models: Tensor, batches: Batches, step_size: float, weight_decay: float, scales: Tensor | None
     ) -> None:
-        writes = len(batches) * (2 if weight_decay else 1)  # of `_step`
+        steps = batches[1].shape[1]
+        writes = steps * (2 if weight_decay else 1)  # of `_step`
         for s in range(models.shape[0]):
             scale = None if scales is None else scales[s]
             with self.layout.held(self.module, models[s]) as trained, unwritten(self.module, trained, but=writes):
-                for batch in batches:
-                    slopes = self._slopes(trained, batch, s)
+                for k in range(steps):
+                    slopes = self._slopes(trained, step_of(batches, k), s)
                     with torch.no_grad():
                         for parameter, slope in zip(trained, slopes, strict=True):
                             _step(parameter, slope, step_size, weight_decay, scale)
 
-    def _slopes(self, trained: list[nn.Parameter], batch: Batch, s: int) -> tuple[Tensor, ...]:
+    def _slopes(self, trained: list[nn.Parameter], batch: Batches, s: int) -> tuple[Tensor, ...]:
         inputs, targets, masks = batch
         loss = loss_of(self.module, None, inputs[s], targets[s], tuple(mask[s] for mask in masks), self.bf16)
         if any(parameter.grad is not None for parameter in trained):
@@ -110,7 +133,7 @@ class Sequential:
         return tuple(torch.zeros_like(p) if slope is None else slope for p, slope in zip(trained, slopes, strict=True))
 
 
-class Vmapped:
+class Vmapped(_InPlace):
     """All clients in one program."""
 
     name = "vmap"
@@ -149,18 +172,13 @@ class Vmapped:
         slopes, _ = self._pass(trained, rest, inputs, targets, masks)
         return torch.cat([slopes, torch.zeros_like(rest)], dim=1) if rest.shape[1] else slopes
 
-    def descend(
-        self,
-        models: Tensor,
-        batches: Sequence[Batch],
-        step_size: float,
-        weight_decay: float,
-        scales: Tensor | None = None,
+    def _steps(
+        self, models: Tensor, batches: Batches, step_size: float, weight_decay: float, scales: Tensor | None
     ) -> None:
         trained, rest = self._split(models)
         scale = None if scales is None else scales[:, None]
-        for batch in batches:
-            slopes, renewed = self._pass(trained, rest, *batch)
+        for k in range(batches[1].shape[1]):
+            slopes, renewed = self._pass(trained, rest, *step_of(batches, k))
             _step(trained, slopes, step_size, weight_decay, scale)
             rest.copy_(renewed)
 
@@ -168,11 +186,12 @@ class Vmapped:
         return models[:, : self.trained], models[:, self.trained :]
 
 
-class Layered:
+class Layered(_InPlace):
     """A chain of linear layers with ReLUs between them, its backward pass written out.
 
-    `descend` adds the gradient where it is made, so that a parameter is read and written once a step. What layers
-    see and make is (S, width, B), the samples last: a weight (S, out, in) is then multiplied as it lies.
+    `descend` adds the gradient where it is made, so that a parameter is read and written once a step; the first layer's
+    once in all, where that layer has at least as many outputs as the steps have samples. What layers see and make is
+    (S, width, B), the samples last: a weight (S, out, in) is then multiplied as it lies.
     """
 
     name = "layered"
@@ -204,21 +223,79 @@ class Layered:
             torch.sum(error, 2, out=bias)
         return result
 
+    def _steps(
+        self, models: Tensor, batches: Batches, step_size: float, weight_decay: float, scales: Tensor | None
+    ) -> None:
+        layers = self._layers(models)
+        for k in range(batches[1].shape[1]):
+            inputs, targets, _ = step_of(batches, k)
+            for layer, seen, error in self._backward(layers, inputs, targets, scales):
+                _layer_step(layers[layer], seen, error, step_size, weight_decay)
+
     def descend(
         self,
-        models: Tensor,
-        batches: Sequence[Batch],
+        result: Tensor,
+        start: Tensor,
+        pieces: Iterable[Batches],
         step_size: float,
         weight_decay: float,
         scales: Tensor | None = None,
     ) -> None:
-        kept = 1 - step_size * weight_decay
-        layers = self._layers(models)
-        for inputs, targets, _ in batches:
-            for layer, inputs_of, error in self._backward(layers, inputs, targets, scales):
-                weight, bias = layers[layer]
-                weight.baddbmm_(error, inputs_of.mT, beta=kept, alpha=-step_size)
-                _step(bias, error.sum(2), step_size, weight_decay)
+        pieces = iter(pieces)
+        first = next(pieces)
+        if first[1][0].numel() > self.shapes[0][0]:
+            super().descend(result, start, chain([first], pieces), step_size, weight_decay, scales)
+            return
+        self._few_steps(result, start, first, step_size, weight_decay, scales)
+        for piece in pieces:
+            self._steps(result.add_(start), piece, step_size, weight_decay, scales)
+            result.sub_(start)
+
+    def _few_steps(
+        self,
+        result: Tensor,
+        start: Tensor,
+        batches: Batches,
+        step_size: float,
+        weight_decay: float,
+        scales: Tensor | None,
+    ) -> None:
+        """`descend` of one piece that reads the first layer's weight W once, and writes once how far it moves.
+
+        After t steps W has become kept^t W - step_size sum_(s<t) kept^(t-1-s) e_s x_s', for the inputs x_s and the
+        slopes e_s of the loss by the layer's outputs. So all that the steps need of W are its outputs for all samples,
+        at once, and products x_s' x_t of samples, of which there are few.
+        """
+        inputs, targets, _ = batches
+        samples = inputs.reshape(len(inputs), targets[0].numel(), -1)
+        kept, (steps, size) = 1 - step_size * weight_decay, targets.shape[1:]
+        (weight, bias), *before = self._layers(start)
+        (weight_move, bias_move), *moves = self._layers(result)
+        others = [(other.clone(), shift.clone()) for other, shift in before]
+        layers = [(weight, bias), *others]
+        outputs = torch.bmm(weight, samples.mT).add_(bias[..., None])
+        errors = torch.empty_like(outputs)
+        for t in range(steps):
+            own, earlier = slice(t * size, (t + 1) * size), slice(t * size)
+            out = outputs[..., own]
+            if t:
+                products = torch.bmm(samples[:, earlier], samples[:, own].mT).add_(1)  # the bias sees 1
+                out = torch.baddbmm(out, errors[..., earlier], products, beta=kept**t, alpha=-step_size)
+                if weight_decay:
+                    errors[..., earlier] *= kept
+            for layer, seen, error in self._backward(layers, inputs[:, t], targets[:, t], scales, out):
+                if layer:
+                    _layer_step(layers[layer], seen, error, step_size, weight_decay)
+                else:
+                    errors[..., own] = error
+        decayed = kept**steps - 1
+        if weight_decay:
+            weight_move.copy_(weight)
+        weight_move.baddbmm_(errors, samples, beta=decayed, alpha=-step_size)  # with beta = 0 it is not read
+        torch.add(decayed * bias, errors.sum(2), alpha=-step_size, out=bias_move)
+        for move, now, then in zip(moves, others, before, strict=True):
+            torch.sub(now[0], then[0], out=move[0])
+            torch.sub(now[1], then[1], out=move[1])
 
     def _layers(self, models: Tensor) -> list[tuple[Tensor, Tensor]]:
         """Views of the weights (S, out, in) and biases (S, out) of each layer."""
@@ -227,13 +304,21 @@ class Layered:
         return [(parts[weight].view(-1, *shape), parts[bias]) for (weight, bias), shape in of_layers]
 
     def _backward(
-        self, layers: list[tuple[Tensor, Tensor]], inputs: Tensor, targets: Tensor, scales: Tensor | None = None
+        self,
+        layers: list[tuple[Tensor, Tensor]],
+        inputs: Tensor,
+        targets: Tensor,
+        scales: Tensor | None = None,
+        first: Tensor | None = None,
     ) -> Any:
-        """Yield (layer, its inputs, slope of the loss by its outputs), last layer first, before a layer is changed."""
+        """Yield (layer, its inputs, slope of the loss by its outputs), last layer first, before a layer is changed.
+
+        first   outputs of the first layer, if they are known
+        """
         batch, last = targets.shape[1], len(layers) - 1
         seen = [inputs.reshape(*targets.shape, -1).mT]
         for layer, (weight, bias) in enumerate(layers):
-            out = torch.baddbmm(bias[..., None], weight, seen[-1])
+            out = torch.baddbmm(bias[..., None], weight, seen[-1]) if layer or first is None else first
             seen.append(out if layer == last else out.relu_())
         error = torch.softmax(seen.pop(), dim=1)
         error.scatter_add_(1, targets[:, None], torch.full_like(error[:, :1], -1))
@@ -245,6 +330,12 @@ class Layered:
             yield layer, seen[layer], error
             if below is not None:
                 error = below
+
+
+def step_of(batches: Batches, k: int) -> Batches:
+    """The batches of one step."""
+    inputs, targets, masks = batches
+    return inputs[:, k], targets[:, k], tuple(mask[:, k] for mask in masks)
 
 
 def loss_of(
@@ -306,6 +397,15 @@ def _step(
     if weight_decay:
         parameters.mul_(1 - step_size * weight_decay)
     parameters.sub_(slope if scale is None else scale * slope, alpha=step_size)
+
+
+def _layer_step(
+    layer: tuple[Tensor, Tensor], seen: Tensor, error: Tensor, step_size: float, weight_decay: float
+) -> None:
+    """One plain step of a layer that saw this, in place; `error` is the slope of the loss by its outputs."""
+    weight, bias = layer
+    weight.baddbmm_(error, seen.mT, beta=1 - step_size * weight_decay, alpha=-step_size)
+    _step(bias, error.sum(2), step_size, weight_decay)
 
 
 ENGINES: dict[str, Callable[[nn.Module, bool, str], Engine]] = {

@@ -19,7 +19,7 @@ from torch.nn.functional import cross_entropy
 
 from fltheory.errors import InputError
 from sims.training.buffers import counts_of_batches
-from sims.training.engines import Batch, Engine, logits_of
+from sims.training.engines import Batches, Engine, logits_of, step_of
 from sims.training.layout import SETTLED, Layout
 from sims.training.watch import Reader, drawing_nothing, own_randomness, unwritten
 
@@ -79,14 +79,14 @@ def require_plain_steps(
     engine: Engine,
     layout: Layout,
     models: Tensor,
-    batches: Sequence[Batch],
+    batches: Batches,
     readers: Sequence[Reader],
     back: Callable[[], None],
 ) -> None:
     """Raise InputError unless steps of two clients are those of a plain loop, in either order of the clients.
 
     models    (2, d) the start, twice
-    batches   of one step each, for two clients
+    batches   for two clients
     back      puts the module back
 
     One client begins with the start, the other with a model of the same size elsewhere, as a module may hold
@@ -95,7 +95,7 @@ def require_plain_steps(
     """
     loop = _Loop(module, layout, readers)
     start = models[0]
-    of_client = [[(i[c], t[c], tuple(mask[c] for mask in m)) for i, t, m in batches] for c in (0, 1)]
+    of_client = [_of_client(batches, client) for client in (0, 1)]
     slopes = [float((loop.steps(start, [batch], 1.0) - start).norm()) for batch in of_client[0]]
     size = REACH * max(1.0, float(start.norm())) / max(slopes) if 0 < max(slopes) < torch.inf else 0.0
     starts = models.clone()
@@ -116,11 +116,22 @@ def require_plain_steps(
         if _differing(layout, first, second, "sequential"):
             raise InputError("module", type(module).__name__, FORGETFUL)
     back()
-    found = starts.clone()
-    engine.descend(found, [(i.clone(), t, m) for i, t, m in batches], size, 0.0)
-    for steps, own, right in zip(found, starts, expected, strict=True):
-        if wrong := _differing(layout, steps - own, right, engine.name):
+    found = torch.empty_like(starts)
+    engine.descend(found, starts, [copied(batches)], size, 0.0)
+    for move, right in zip(found, expected, strict=True):
+        if wrong := _differing(layout, move, right, engine.name):
             raise InputError("module", type(module).__name__, _as_found(engine.name, wrong))
+
+
+def copied(batches: Batches) -> Batches:
+    """The batches with inputs of their own, which a module may write to."""
+    return batches[0].clone(), *batches[1:]
+
+
+def _of_client(batches: Batches, client: int) -> list[Batches]:
+    """For each step its inputs (B, ...), classes (B,) and dropout masks."""
+    steps = [step_of(batches, k) for k in range(batches[1].shape[1])]
+    return [(i[client], t[client], tuple(mask[client] for mask in m)) for i, t, m in steps]
 
 
 def require_plain_outputs(
@@ -179,7 +190,7 @@ class _Loop:
             for part, numbers in zip(self.parts, self.layout.named(model).values(), strict=True):
                 part.copy_(numbers)
 
-    def steps(self, start: Tensor, batches: Sequence[Batch], step_size: float) -> Tensor:
+    def steps(self, start: Tensor, batches: Sequence[Batches], step_size: float) -> Tensor:
         """Where steps of gradient descent lead from a model (d,): (d,)."""
         module, parameters = self.module, list(self.parameters.values())
         self.write(start)

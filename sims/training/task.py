@@ -28,7 +28,7 @@ from sims.training.buffers import stepping
 from sims.training.layout import Layout
 from sims.training.models.layers import masks_from
 from sims.training.partition import Partition
-from sims.training.rehearsal import INPUTS_STAY, putting_back, rehearsing, require_plain_steps
+from sims.training.rehearsal import INPUTS_STAY, copied, putting_back, rehearsing, require_plain_steps
 from sims.training.samples import Sampler
 from sims.training.watch import Reader, generators, refusing, stopping, unwritten
 
@@ -222,7 +222,7 @@ class Task:
                     continue
                 with stepping(self.module, policy), rehearsing(self.module, self.device) as back:
                     with precision.products(self.device, self.short):
-                        self.engine.descend(both.clone(), [(i.clone(), t, m) for i, t, m in batches], 0.0, 0.0)
+                        self.engine.descend(both.clone(), both, [copied(batches)], 0.0, 0.0)
                     with precision.products(self.device):
                         require_plain_steps(self.module, self._full, self.layout, both, batches, self._readers, back)
 
@@ -265,17 +265,15 @@ class Task:
         if not len(begin):
             return result.reshape(start.shape)
         groups, scales = -(-len(begin) // (self.slots_at_once or len(begin))), self._scales(clients)
-        pieces = [array.chunk(groups, dim=-2) for array in (result, begin, draws)]
-        of_groups = [None] * len(pieces[0]) if scales is None else scales.chunk(groups)
+        parts = [array.chunk(groups, dim=-2) for array in (result, begin, draws)]
+        of_groups = [None] * len(parts[0]) if scales is None else scales.chunk(groups)
         who = clients.reshape(-1).chunk(groups)
-        for models, own, drawn, scale, these in zip(*pieces, of_groups, who, strict=True):
-            models.copy_(own)
+        for moves, models, drawn, scale, these in zip(*parts, of_groups, who, strict=True):
             needed = len(models) * self.sampler.batch * self.inputs[0].nbytes
-            for some in torch.split(drawn, max(1, GATHERED // max(1, needed))):
-                mode = precision.products(self.device, self.short), stepping(self.module, self.buffers)
-                with stopping(self.module, "the local steps", these), mode[0], mode[1]:
-                    self.engine.descend(models, self._batches(some), float(step_size), self.weight_decay, scale)
-            models.sub_(own)  # while they are in the cache
+            pieces = map(self._batches, torch.split(drawn, max(1, GATHERED // max(1, needed))))
+            mode = precision.products(self.device, self.short), stepping(self.module, self.buffers)
+            with stopping(self.module, "the local steps", these), mode[0], mode[1]:
+                self.engine.descend(moves, models, pieces, float(step_size), self.weight_decay, scale)
         return result.reshape(start.shape)
 
     def gradient(self, y: Tensor, clients: Tensor) -> Tensor:
@@ -373,12 +371,15 @@ class Task:
                 right.append(logits.argmax(dim=-1) == classes)
         return torch.cat(losses), torch.cat(right)
 
-    def _batches(self, draws: Tensor) -> list[engines.Batch]:
-        """The batches of draws (K, S, width), one for each step."""
-        inputs, targets, masks = self._batch(draws.flatten(0, 1))
-        steps = len(draws)
-        parts = [part.reshape(steps, -1, *part.shape[1:]) for part in (inputs, targets, *masks)]
-        return [(inputs, targets, tuple(masks)) for inputs, targets, *masks in zip(*parts, strict=True)]
+    def _batches(self, draws: Tensor) -> engines.Batches:
+        """The batches of draws (K, S, width)."""
+        steps, clients, _ = draws.shape
+        inputs, targets, masks = self._batch(draws.transpose(0, 1).flatten(0, 1))
+
+        def by_steps(rows: Tensor) -> Tensor:
+            return rows.reshape(clients, steps, *rows.shape[1:])
+
+        return by_steps(inputs), by_steps(targets), tuple(map(by_steps, masks))
 
     def _batch(self, draw: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
         """Inputs (S, B, ...), classes (S, B) and dropout masks of a draw (S, width)."""

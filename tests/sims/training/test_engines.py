@@ -35,11 +35,12 @@ ROOT = Path(__file__).parents[3]
 N, SAMPLES, STEPS = 5, 12, 4
 CASES = {
     "mlp": ("mlp", {"widths": [6, 9, 7, 4]}, (6,), {}),
+    "wide": ("mlp", {"widths": [6, 13, 4]}, (6,), {"client_weights": "data_size"}),  # wider than samples of all steps
     "logistic": ("logistic", {"d": 6, "classes": 4}, (6,), {}),
     "cnn": ("fedau-fashion", {"size": 8, "classes": 4}, (1, 8, 8), {"augmentation": "crop-flip"}),
     "dropout": ("fedau-cifar100", {"size": 8, "classes": 4}, (3, 8, 8), {"replacement": False}),
 }
-CHAINS = ("mlp", "logistic")
+CHAINS = ("mlp", "wide", "logistic")
 RUNS = [(case, engine) for case in CASES for engine in ENGINES if engine != "layered" or case in CHAINS]
 TOLERANCE = {"float32": 1e-4, "float64": 1e-10}
 
