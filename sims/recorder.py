@@ -19,7 +19,8 @@ from sims.algorithms.protocol import State
 from sims.arrays import Array, array_namespace
 from sims.costs import Costs
 from sims.problems.base import Problem, full_gradient
-from sims.training.estimates import ESTIMATES, Survey, Trace, survey
+from sims.training.estimates import ESTIMATES, Trace, survey
+from sims.training.survey import Survey
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -63,7 +64,7 @@ class Metric:
     about        in words
     compute      of a moment, (R,) or (R, d)
     of_a_round   it describes a round and not just the state, so there is none after the last round
-    trains       it is there for training alone (`sims.training.task.Evaluation`)
+    trains       it is there for training alone (`sims.training.evaluation.Evaluation`)
     follows      it needs all rounds before (`Moment.trace`), recorded or not
     needs_rates  it needs exact participation rates
     per_client   it is a vector with a number for each client

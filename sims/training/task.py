@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +25,7 @@ from sims.problems.base import Constants, Draws
 from sims.training import augment, engines, precision, tables
 from sims.training.accepted import accepting, largest_of, require_tensors, require_trainable
 from sims.training.buffers import stepping
+from sims.training.evaluation import Evaluation, class_mixes, evaluated
 from sims.training.layout import Layout
 from sims.training.models.layers import masks_from
 from sims.training.partition import Partition
@@ -46,35 +47,6 @@ UNKNOWN = Constants(
     minimum=None,
     minimiser=None,
 )
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """A model on all data of all clients, and on the test data.
-
-    train_loss, train_accuracy     mean over all training samples: a client counts as its data do
-    client_loss, client_accuracy   mean over clients of their means: every client counts the same
-    client_loss_std, client_accuracy_std, worst_client_accuracy   spread over clients, and the least of them
-    test_loss, test_accuracy       mean over all test samples; NaN if there are none
-    client_test_accuracy_std       spread over clients of client_test_accuracies
-    client_losses, client_accuracies   of each client on its data, (N,)
-    client_test_accuracies         for each client, the accuracy on the test samples of each class, times the share of
-                                   that class in its data: what test data mixed as its own would show, (N,)
-    """
-
-    train_loss: Any
-    train_accuracy: Any
-    client_loss: Any
-    client_accuracy: Any
-    client_loss_std: Any
-    client_accuracy_std: Any
-    worst_client_accuracy: Any
-    test_loss: Any
-    test_accuracy: Any
-    client_test_accuracy_std: Any
-    client_losses: Any
-    client_accuracies: Any
-    client_test_accuracies: Any
 
 
 class Task:
@@ -311,45 +283,15 @@ class Task:
 
     def _evaluation(self, model: Tensor) -> Evaluation:
         losses, right = (values.cpu().numpy() for values in self.losses(model))
-        order, owner, sizes = self.sampler.order, self.sampler.owner, self.sampler.sizes
-        of_clients = [np.bincount(owner, values[order], self.n_clients) / sizes for values in (losses, right)]
-        on_test = self.losses(model, self.test) if self.test else (torch.full((1,), torch.nan),) * 2
-        test = [values.double().mean().item() for values in on_test]
-        test_of_clients = self._on_test_data_of_their_own(on_test[1].cpu().numpy())
-        return Evaluation(
-            train_loss=losses[order].mean(dtype=np.float64),
-            train_accuracy=right[order].mean(),
-            client_loss=of_clients[0].mean(),
-            client_accuracy=of_clients[1].mean(),
-            client_loss_std=of_clients[0].std(),
-            client_accuracy_std=of_clients[1].std(),
-            worst_client_accuracy=of_clients[1].min(),
-            test_loss=test[0],
-            test_accuracy=test[1],
-            client_test_accuracy_std=test_of_clients.std(),
-            client_losses=of_clients[0],
-            client_accuracies=of_clients[1],
-            client_test_accuracies=test_of_clients,
-        )
+        if self.test is None:
+            return evaluated(self.sampler, self._mixes, losses, right)
+        test_losses, test_right = (values.cpu().numpy() for values in self.losses(model, self.test))
+        test = test_losses, test_right, self.test[1].cpu().numpy()
+        return evaluated(self.sampler, self._mixes, losses, right, test)
 
     @cached_property
     def _mixes(self) -> npt.NDArray[np.float64]:
-        """The shares of the classes in the data of each client, (N, classes)."""
-        classes = self.targets.cpu().numpy()[self.sampler.order]
-        counts = np.zeros((self.n_clients, 1 + int(classes.max())))
-        np.add.at(counts, (self.sampler.owner, classes), 1)
-        return counts / self.sampler.sizes[:, None]
-
-    def _on_test_data_of_their_own(self, right: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-        """`client_test_accuracies`, of whether the class of each test sample is right; NaN without samples."""
-        if self.test is None:
-            return np.full(self.n_clients, np.nan)
-        mixes, classes = self._mixes, self.test[1].cpu().numpy()
-        there, hits = (np.bincount(classes, of, mixes.shape[1])[: mixes.shape[1]] for of in (None, right))
-        with np.errstate(invalid="ignore"):
-            of_classes = hits / there  # NaN for a class without test samples
-        accuracies: npt.NDArray[np.float64] = np.where(mixes > 0, mixes * of_classes, 0).sum(axis=1)
-        return accuracies
+        return class_mixes(self.sampler, self.targets.cpu().numpy())
 
     def losses(self, model: Tensor, data: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         """Cross-entropy and whether the class is right, for every sample of the data, by default the clients': (n,)."""

@@ -12,8 +12,9 @@ from sims.problems.noise import Additive, Multiplicative
 from sims.problems.quadratic import DiagonalQuadratic
 from sims.recorder import METRICS, Record, check_metrics
 from sims.rounds import Setup, Simulation
-from sims.training import estimates
-from sims.training.estimates import DRAWS, ESTIMATES, Survey
+from sims.training import survey
+from sims.training.estimates import DRAWS, ESTIMATES
+from sims.training.survey import Survey
 from sims.weighting import AverageParticipating, FedAU, KnownRates
 
 ALL = tuple(ESTIMATES)
@@ -68,7 +69,7 @@ def test_smoothness_is_a_lower_bound_that_comes_near(monkeypatch):
     largest = np.array([[float(c) for c in row] for row in problem.curvature]).max(axis=-1)
     assert (found <= largest * (1 + 1e-9)).all()
     assert (found >= 0.6 * largest).all()
-    monkeypatch.setattr(estimates, "STEPS", 30)
+    monkeypatch.setattr(survey, "STEPS", 30)
     assert (Survey(problem, rng.normal(size=(4, 20)), 3).smoothness >= 0.95 * largest).all()
 
 
@@ -88,7 +89,7 @@ def test_a_survey_is_what_its_definitions_say_whether_it_keeps_gradients_or_not(
         np.testing.assert_allclose(one.divergence(name), away)
         spread = (share * ((gradients - mixed[:, None]) ** 2).sum(-1)).sum(-1)
         np.testing.assert_allclose(one.spread(name) ** 2, spread)
-    monkeypatch.setattr(estimates, "KEPT", 0)
+    monkeypatch.setattr(survey, "KEPT", 0)
     again = Survey(problem, x, 4, q)
     for what in ("mean", "squares", "distances", "noise", "smoothness"):
         assert getattr(one, what).tobytes() == getattr(again, what).tobytes(), what
@@ -107,7 +108,7 @@ def test_large_models_are_looked_at_one_client_at_a_time(monkeypatch):
             sizes.append(clients.shape[-1])
             return exact(y, clients)
 
-    monkeypatch.setattr(estimates, "KEPT", 0)
+    monkeypatch.setattr(survey, "KEPT", 0)
     one = Survey(Watched(), np.zeros((2, 3)), 0, {"round": np.ones((2, N))})
     _ = one.distances, one.noise, one.smoothness, one.spread("round")
     assert set(sizes) == {1}
@@ -328,7 +329,7 @@ def test_networks_with_dropout_and_augmentation_in_single_precision(monkeypatch)
     assert (one.noise > 0).all()
     assert (one.smoothness > 0).all()
     assert one.distances.mean() <= one.squares.mean()
-    monkeypatch.setattr(estimates, "KEPT", 0)
+    monkeypatch.setattr(survey, "KEPT", 0)
     again = Survey(task, task.start[None], 0)
     assert again.noise.tobytes() == one.noise.tobytes()
     assert again.smoothness.tobytes() == one.smoothness.tobytes()

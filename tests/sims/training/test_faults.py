@@ -16,8 +16,8 @@ from torch import nn  # noqa: E402
 from torch.nn.functional import cross_entropy  # noqa: E402
 
 from sims.training import models  # noqa: E402
-from sims.training.estimates import Survey  # noqa: E402
 from sims.training.run import train  # noqa: E402
+from sims.training.survey import Survey  # noqa: E402
 from sims.training.task import Task  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")]
