@@ -337,6 +337,8 @@ def _require_manifest(manifest: Any, key: str, status: str) -> None:
         manifest["key"] == key == key_of(manifest["experiment"])
         and manifest["status"] == status
         and isinstance(manifest["experiment"], dict)
+        and type(manifest["seed"]) is int
+        and manifest["seed"] == manifest["experiment"].get("seed")
         and isinstance(manifest["reason"], str)
         and isinstance(versions, dict)
         and all(isinstance(version, str) for version in versions.values())

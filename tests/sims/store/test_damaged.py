@@ -83,6 +83,7 @@ def test_a_damaged_manifest_is_named_however_it_is_referred_to(reference, others
         *({"sha256": value} for value in (None, 3, "../elsewhere")),
         *({"key": value} for value in ("x", None, 1)),
         *({"experiment": value} for value in (None, 3, [], {**EXPERIMENT, "rounds": 3})),
+        *({"seed": value} for value in (EXPERIMENT["seed"] + 1, "1", None)),
         *({"rows": value} for value in ("6", None, True, -1, 6.0)),
         *({"status": None}, {"reason": None}, {"versions": {"numpy": 2}}),
     ],
