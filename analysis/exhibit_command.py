@@ -80,6 +80,13 @@ def tables(names: Iterable[str], form: str, setting: Setting) -> Iterator[str]:
         yield {"text": table.to_text, "markdown": table.to_markdown, "csv": table.to_csv}[form]()
 
 
+def listed(kind: Kind, names: Iterable[str]) -> str:
+    """A line for each figure or table: its name and what it is of."""
+    exhibits = chosen(kind, names)
+    width = max(map(len, exhibits), default=0)
+    return "\n".join(f"{name:<{width}}  {exhibit.about}" for name, exhibit in exhibits.items())
+
+
 def _made(
     kind: Kind, exhibits: Mapping[str, Exhibit], setting: Setting, make: Callable[[Exhibit, Given], Any]
 ) -> Iterator[tuple[str, Exhibit, Any]]:

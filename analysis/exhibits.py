@@ -103,7 +103,8 @@ def chosen(kind: Literal["figures", "tables"], names: Iterable[str]) -> dict[str
     wanted = list(names)
     for name in wanted:
         if name not in known and name not in books:
-            raise InputError(f"name of a {kind[:-1]}", name, one_of(name, [*known, *books]))
+            allowed = one_of(name, [*known, *books], f"`fltheory {kind} --list`")
+            raise InputError(f"name of a {kind[:-1]}", name, allowed)
     return {
         name: exhibit
         for name, exhibit in known.items()

@@ -54,17 +54,25 @@ def _plain(value: object) -> str:
     return repr(value)
 
 
-def one_of(name: str, known: Iterable[str]) -> str:
+def one_of(name: str, known: Iterable[str], listed: str = "") -> str:
     """What is allowed, with the nearest name if there is one.
+
+    listed   of names that are too many for a sentence, what lists them: only the nearest are named then
 
     >>> one_of("markow", ["bernoulli", "markov"])
     'one of bernoulli, markov (did you mean markov?)'
     >>> one_of("phone", ["digits", "phone-activity"])
     'one of digits, phone-activity (did you mean phone-activity?)'
+    >>> one_of("FIG1", ["fig10", "fig1", "thm1"], "`figures --list`")
+    'one of those that `figures --list` lists (did you mean fig1, fig10?)'
     """
     import difflib
 
     names = sorted(known)
+    if listed:
+        with_it = sorted((known for known in names if name and name.lower() in known.lower()), key=len)
+        near = list(dict.fromkeys([*with_it, *difflib.get_close_matches(name, names)]))[:3]
+        return f"one of those that {listed} lists" + (f" (did you mean {', '.join(near)}?)" if near else "")
     begun = [known for known in names if name and known.startswith(name.lower())]
     near = difflib.get_close_matches(name, names, n=1) or (begun if len(begun) == 1 else [])
     return f"one of {', '.join(names)}" + (f" (did you mean {near[0]}?)" if near else "")

@@ -19,6 +19,7 @@ Names = Annotated[
 ]
 ScaleOption = Annotated[Scale, typer.Option(help="Scale of the runs that are shown.")]
 RunOption = Annotated[bool, typer.Option("--run", help="Run what the store lacks; without it, hear how long it takes.")]
+ListOption = Annotated[bool, typer.Option("--list", help="List the names and what each is of, and do no more.")]
 
 
 @commands.command()
@@ -30,6 +31,7 @@ def figures(
     out: FiguresOption = Path("figures"),
     store: StoreOption = Path("results"),
     run: RunOption = False,
+    only_list: ListOption = False,
 ) -> None:
     """Draw the papers' figures and some of our own, each with its data beside it as CSV; all without names.
 
@@ -37,6 +39,9 @@ def figures(
     """
     from analysis import exhibit_command
 
+    if only_list:
+        print(exhibit_command.listed("figures", names or []))
+        raise typer.Exit(DONE)
     setting = exhibit_command.Setting(scale.value, store, run, _tell, _typed(context))
     drawn = 0
     for path in exhibit_command.figures(names or [], format, out, setting):
@@ -53,6 +58,7 @@ def tables(
     format: Annotated[str, typer.Option(help="text, markdown or csv.")] = "text",
     store: StoreOption = Path("results"),
     run: RunOption = False,
+    only_list: ListOption = False,
 ) -> None:
     """Print the papers' tables, published and measured side by side; all without names.
 
@@ -60,6 +66,9 @@ def tables(
     """
     from analysis import exhibit_command
 
+    if only_list:
+        print(exhibit_command.listed("tables", names or []))
+        raise typer.Exit(DONE)
     setting = exhibit_command.Setting(scale.value, store, run, _tell, _typed(context))
     for table in exhibit_command.tables(names or [], format, setting):
         print(table, end="\n" if table.endswith("\n") else "\n\n")

@@ -136,7 +136,11 @@ BAD = {
     "fewer clients than the log": (["weights", "LOG", "--cutoff", "5", "--clients", "nobody.txt"], "nobody.txt"),
     "unknown data": (["data", "fetch", "phone-activty"], "phone-activity"),
     "the beginning of a name": (["data", "fetch", "phone"], "did you mean phone-activity?"),
-    "unknown figure": (["figures", "fedau.weight"], "did you mean"),
+    "unknown figure": (
+        ["figures", "fedau.weight"],
+        "of a figure must be one of those that `fltheory figures --list` lists (did you mean fedau.weight_error_",
+    ),
+    "unknown table": (["tables", "tab1"], "`fltheory tables --list` lists (did you mean fast.tab1, "),
     "a store that is a file": (["figures", "--store", "LOG"], "--store must be a folder, which this is not; got"),
 }
 
@@ -152,6 +156,13 @@ def test_bad_input_is_one_sentence_and_exit_2(case: str, log: Path) -> None:
     assert done.stderr.startswith("fltheory: ")
     assert part in done.stderr
     assert not (log.parent / "no").exists()
+
+
+def test_figures_and_tables_are_listed_without_being_made(tmp_path: Path) -> None:
+    for kind, names in (("figures", ["fedau.fig1", "ledger.tightness"]), ("tables", ["fast.tab1"])):
+        done = run(kind, "--list", *names, cwd=tmp_path)
+        assert [line.split()[0] for line in done.stdout.splitlines()] == names
+        assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("arguments", [["list"], ["list", "--json"], ["show", "fedau.thm3"]])
