@@ -30,6 +30,7 @@ LETTERS = 46  # of the names of a legend, in a line as wide as a column in print
 BELOW = 13  # letters of a label below, in an inch of the width that its axes have
 
 Shown = Mapping[str, tuple[Run, str]]  # what the legend calls a line -> run and label of the algorithm
+Trained = Callable[[str, str], Collection[str]]
 
 
 def over_rounds(
@@ -59,6 +60,7 @@ def panels(
     rows: Sequence[tuple[str, str]],
     smooth: float = 0,
     declared: Mapping[str, Sequence[str]] | None = None,
+    trained: Trained | None = None,
 ) -> Picture:
     """A column for each title, a row for each of `METRICS` against the round or one of `COSTS`.
 
@@ -67,6 +69,7 @@ def panels(
 
     declared   title -> names of the lines of the published figure, where they, or its panels, are more than those to
                show
+    trained    as `lacking` has it
     """
     legend = list(dict.fromkeys(name for shown in columns.values() for name in shown))
     style = dict(zip(legend, LINES, strict=False))
@@ -95,16 +98,22 @@ def panels(
     for row in data:
         found.setdefault(row["data"], set()).add(row.get("line", row["algorithm"]))
     wanted = declared or {title: list(shown) for title, shown in columns.items()}
-    return Picture(figure, data, lacking(given, wanted, found))
+    return Picture(figure, data, lacking(given, wanted, found, trained=trained))
 
 
 def lacking(
-    given: Given, declared: Mapping[str, Iterable[str]], found: Mapping[str, Collection[str]], kind: str = "panel"
+    given: Given,
+    declared: Mapping[str, Iterable[str]],
+    found: Mapping[str, Collection[str]],
+    kind: str = "panel",
+    trained: Trained | None = None,
 ) -> list[str]:
     """What panels lack of the lines that they should have, in sentences.
 
-    given  says whether some may be not there as their run is faulty
-    kind   what is named as a whole if it has nothing of what it should have, but others have
+    given    says whether some may be not there as their run is faulty
+    kind     what is named as a whole if it has nothing of what it should have, but others have
+    trained  (panel, scale) -> names of those lines that its file has at this scale, where some may be in none: why they
+             are not there is said by `untrained` alone
 
     >>> given = Given("laptop", {})
     >>> lacking(given, {"left": ["a", "b, c"], "right": ["a", "b, c"]}, {"left": ["a"], "right": ["b, c"]})
@@ -114,21 +123,23 @@ def lacking(
     >>> lacking(given, {"left": ["a", "b"]}, {})
     ['Not run: a; b']
     """
-    missing = {panel: [name for name in names if name not in found.get(panel, ())] for panel, names in declared.items()}
-    empty = [panel for panel in declared if not found.get(panel)] if any(found.values()) else []
+    why = untrained(given.scale, declared, trained) if trained else []
+    wanted = {panel: list(names) for panel, names in declared.items()}
+    if trained:
+        wanted = {p: [name for name in names if name in trained(p, given.scale)] for p, names in wanted.items()}
+    missing = {panel: [name for name in names if name not in found.get(panel, ())] for panel, names in wanted.items()}
+    empty = [panel for panel in wanted if wanted[panel] and not found.get(panel)] if any(found.values()) else []
     without = given.without.capitalize()
     partly = told(without, {panel: names for panel, names in missing.items() if panel not in empty}, len(declared))
     whole = f"{without}: the {kind}{'s' * (len(empty) > 1)} {'; '.join(empty)}"
-    return [*partly, *([whole] if empty else [])]
+    return [*partly, *([whole] if empty else []), *why]
 
 
-def untrained(
-    scale: str, declared: Mapping[str, Iterable[str]], trained: Callable[[str, str], Collection[str]]
-) -> list[str]:
+def untrained(scale: str, declared: Mapping[str, Iterable[str]], trained: Trained) -> list[str]:
     """Why some lines can be in no run at a scale: the file has them at other scales, or at none; in sentences.
 
     declared   panel -> names of the lines that it should have
-    trained    (panel, scale) -> names of those that its file has at this scale
+    trained    as `lacking` has it
 
     >>> untrained("laptop", {"left": "ab", "right": "ac"}, lambda _, scale: "ab" if scale == "paper" else "a")
     ['Not in the file at laptop scale, only at paper scale: b (left)', 'Not in the file at any scale: c (right)']
@@ -255,6 +266,17 @@ def _frame(axes: Axes) -> None:
     if values.size:
         margin = 0.08 * (np.ptp(values) or 1)
         axes.set_ylim(values.min() - margin, values.max() + margin)
+
+
+def dots(axes: Axes, numbers: Sequence[Number | None], line: tuple[str, Any], **drawn: Any) -> None:
+    """Means at 0, 1, ..., with bars of one standard deviation, joined as one of `LINES` is; not over one that is None.
+
+    drawn   goes to `Axes.errorbar`
+    """
+    mean = [np.nan if one is None else one.mean for one in numbers]
+    sd = [np.nan if one is None or one.sd is None else one.sd for one in numbers]
+    color, dashes = line
+    axes.errorbar(range(len(numbers)), mean, sd, color=color, linestyle=dashes, ms=3, **drawn)
 
 
 def present(given: Given, files: Mapping[str, str]) -> dict[str, Run]:

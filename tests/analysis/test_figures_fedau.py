@@ -166,4 +166,4 @@ def test_accuracy_over_cutoffs_with_and_without_a_floor(tmp_path: Path) -> None:
     without = [r for r in rows if r["floor"] == "p ≥ 0"]
     assert [r["K"] for r in without] == [50, np.inf]
     line = picture.figure.axes[-1].containers[1].lines[0]  # type: ignore[attr-defined]
-    assert list(line.get_xdata()) == [2, 4]  # at the places of 50 and inf
+    assert [np.isnan(y) for y in line.get_ydata()] == [True, True, False, True, False]  # 50 and inf, with a gap at 200

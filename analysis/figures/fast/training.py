@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from analysis.exhibits import Exhibit, Given, enter
-from analysis.figures.curves import lacking, short, undrawn
+from analysis.figures.curves import dots, lacking, short, undrawn
 from analysis.figures.style import GREY, LINES, WIDTH, Picture, house_style, new_figure
 from analysis.measured import Number, in_seeds, number
 from analysis.tables.fast import LAWS, SETTINGS, SNAPSHOTS, by_setting, file_of, places, titled
@@ -33,7 +33,6 @@ def accuracy_over_q(given: Given) -> Picture:
         "published": dict(_published()),
         f"measured, {given.scale} scale": {where: value for where, (value, _) in measured.items()},
     }
-    place = {q: k for k, q in enumerate(ORDER)}
     rows: list[dict[str, object]] = []
     with house_style():
         figure = new_figure(4.1, WIDTH)
@@ -45,13 +44,9 @@ def accuracy_over_q(given: Given) -> Picture:
                     if not own:
                         continue
                     for part, joined in ((ORDER[:FIXED], dashes), (ORDER[FIXED:], "none")):
-                        there = [q for q in part if q in own]
-                        axes.errorbar(
-                            [place[q] for q in there],
-                            [own[q].mean for q in there],
-                            [np.nan if (sd := own[q].sd) is None else sd for q in there],
-                            color=color, linestyle=joined, marker=marker, ms=3, capsize=1.5, lw=1, elinewidth=0.7,
-                            label=title if joined != "none" else None,
+                        dots(
+                            axes, [own.get(q) if q in part else None for q in ORDER], (color, joined), marker=marker,
+                            capsize=1.5, lw=1, elinewidth=0.7, label=title if joined != "none" else None,
                         )  # fmt: skip
                     rows += [
                         {"source": source, "data": titled(data, alpha), "law": title, "q": q}

@@ -6,11 +6,10 @@ A training loss is recorded on the training data here; the paper's is the mean o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from analysis.exhibits import Exhibit, Given, enter
-from analysis.figures.curves import ROUND, Shown, panels, untrained
+from analysis.figures.curves import ROUND, Shown, panels
 from analysis.figures.style import Picture
 from analysis.measured import labels
 from analysis.stored_runs import asked, asked_labels
@@ -53,9 +52,10 @@ def _of(number: int, about: str, name: str, wanted: tuple[str, ...], rows: list[
         columns = {participants(run.experiment, sources[file]): shown(run, wanted) for file, run in given.runs.items()}
         everyone = {participants(asked(file, given.scale), paper): file for file, paper in sources.items()}
         declared = dict.fromkeys(everyone, wanted)
-        picture = panels(given, columns, rows, declared=declared)
-        why = untrained(given.scale, declared, lambda title, scale: asked_labels(everyone[title], scale))
-        return replace(picture, lacks=[*picture.lacks, *why])
+        return panels(
+            given, columns, rows, declared=declared,
+            trained=lambda title, scale: asked_labels(everyone[title], scale),
+        )  # fmt: skip
 
 
 _of(1, "test accuracy by the probability of an anchor, K = 10", "probabilities", PROBABILITIES, [ACCURACY])
@@ -120,6 +120,10 @@ def emnist(given: Given) -> Picture:
         file: f"EMNIST digits, {participants(asked(file, given.scale), 20)}: {part}"
         for file, (part, _) in EMNIST.items()
     }
+    files = {title: file for file, title in titles.items()}
     columns = {titles[file]: shown(run, EMNIST[file][1], AS_IN_TABLE2) for file, run in given.runs.items()}
-    declared = {title: [AS_IN_TABLE2.get(one, one) for one in EMNIST[file][1]] for file, title in titles.items()}
-    return panels(given, columns, [ACCURACY, ("test_accuracy", "gradient_samples")], declared=declared)
+    declared = {title: [AS_IN_TABLE2.get(one, one) for one in EMNIST[file][1]] for title, file in files.items()}
+    return panels(
+        given, columns, [ACCURACY, ("test_accuracy", "gradient_samples")], declared=declared,
+        trained=lambda title, scale: [AS_IN_TABLE2.get(one, one) for one in asked_labels(files[title], scale)],
+    )  # fmt: skip

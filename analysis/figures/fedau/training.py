@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from analysis.exhibits import Exhibit, Given, enter
-from analysis.figures.curves import METRICS, lacking, over_rounds, present, short, undrawn, untrained
+from analysis.figures.curves import METRICS, dots, lacking, over_rounds, present, short, undrawn
 from analysis.figures.style import COLUMN, LINES, Picture, house_style, new_figure
 from analysis.measured import Number, in_seeds, number
 from analysis.stored_runs import asked
@@ -65,7 +65,6 @@ def _over_cutoffs(given: Given, files: Mapping[str, str], metrics: list[str]) ->
     """Means over the last rounds, with their standard deviations over seeds; K = inf stands at the right."""
     runs = present(given, files)
     cutoffs = sorted({K for run in runs.values() for K in _cutoffs(run.experiment)})
-    place = {K: k for k, K in enumerate(cutoffs)}
     rows: list[dict[str, Any]] = []
     seeds: dict[str, dict[str, tuple[int, int]]] = {title: {} for title in runs}
     means: dict[str, dict[str, Number]] = {title: {} for title in runs}
@@ -74,13 +73,11 @@ def _over_cutoffs(given: Given, files: Mapping[str, str], metrics: list[str]) ->
         panels = figure.subplots(len(metrics), 1, sharex=True, squeeze=False)[:, 0]
         for axes, metric in zip(panels, metrics, strict=True):
             words, unit = METRICS[metric]
-            for (title, run), (color, dashes), marker in zip(runs.items(), LINES, "osD", strict=False):
+            for (title, run), line, marker in zip(runs.items(), LINES, "osD", strict=False):
                 shown = _cutoffs(run.experiment)
                 found = {K: number(run, shown[K], metric, given.scale, unit) for K in sorted(shown)}
                 there = {K: one for K, one in found.items() if one is not None}
-                x, mean = [place[K] for K in there], np.array([one.mean for one in there.values()])
-                sd = np.array([np.nan if one.sd is None else one.sd for one in there.values()])
-                axes.errorbar(x, mean, sd, color=color, linestyle=dashes, marker=marker, ms=3, capsize=2, label=title)
+                dots(axes, [there.get(K) for K in cutoffs], line, marker=marker, capsize=2, label=title)
                 replicates = run.experiment["replicates"]
                 seeds[title] |= {f"K = {K:g}": (one.n or 0, replicates) for K, one in there.items()}
                 means[title] |= {f"K = {K:g}": one for K, one in there.items()}
@@ -94,12 +91,14 @@ def _over_cutoffs(given: Given, files: Mapping[str, str], metrics: list[str]) ->
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     declared = {title: [f"K = {K:g}" for K in cutoffs] for title in files.values()}  # a floor has all that another has
     titles = {title: file for file, title in files.items() if title in runs}
-    why = untrained(
-        given.scale,
-        {title: declared[title] for title in titles},
-        lambda title, scale: [f"K = {K:g}" for K in _cutoffs(asked(titles[title], scale))],
-    )
-    return Picture(figure, rows, lacking(given, declared, seeds, "line") + why + undrawn(means) + short(seeds))
+
+    def trained(title: str, scale: str) -> list[str]:
+        """Of a line that was not run, all: that it was not run says enough."""
+        own = _cutoffs(asked(titles[title], scale)) if title in titles else cutoffs
+        return [f"K = {K:g}" for K in own]
+
+    lacks = lacking(given, declared, seeds, "line", trained)
+    return Picture(figure, rows, lacks + undrawn(means) + short(seeds))
 
 
 def _cutoffs(experiment: Mapping[str, Any]) -> dict[float, str]:
