@@ -188,7 +188,7 @@ def _captioned(exhibit: Exhibit, given: Given) -> Picture:
 
 
 def _caption(picture: Picture, given: Given) -> None:
-    """Above a picture of runs: at what scale, what they are, and what is not there.
+    """Above a picture of runs: at what scale, what they are, what is not there, and what else it says of itself.
 
     A small run is not to be taken for the paper's.
     """
@@ -199,7 +199,7 @@ def _caption(picture: Picture, given: Given) -> None:
     }[given.scale]
     width = int(LETTERS * picture.figure.get_figwidth() / WIDTH)
     lines = [what, *(f"{words}." for words in sentences(given.runs.values()))]
-    lines += [f"{words}." for words in picture.lacks]
+    lines += [f"{words}." for words in (*picture.lacks, *picture.notes)]
     lines += [f"Left out, as the file or its stored run is faulty: {', '.join(given.faulty)}."] if given.faulty else []
     broken = [one for line in lines for one in textwrap.wrap(_unbroken(line), width, break_on_hyphens=False)]
     picture.figure.set_figheight(picture.figure.get_figheight() + LINE * max(0, len(broken) - ROOM))

@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from analysis.simulate_command import results_show
+from analysis.wording import at_edge
 from sims.experiment import Experiment, content_of, read
 from sims.montecarlo.simulate import simulate
 from sims.store import Run
 from sims.training.run import Progress, train
-from sims.training.sweep import sweep
+from sims.training.sweep import Point, sweep
 
 SHOWN = ("train_loss", "test_accuracy", "train_accuracy")  # beside the bar, if they are recorded
 
@@ -49,10 +50,19 @@ def sweep_file(
         return json.dumps(found, indent=1), without
     lines = [f"{'algorithm':<28}{'local_lr':>12}{'global_lr':>12}{'value':>14}  run"]
     for point in points:
-        mark = " best" if best.get(point.algorithm) == point else ""
+        mark = f" best{_edges(point, points)}" if best.get(point.algorithm) == point else ""
         eta = "" if point.global_lr is None else f"{point.global_lr:g}"
         lines.append(f"{point.algorithm:<28}{point.local_lr:>12g}{eta:>12}{point.value:>14.6g}  {point.key[:12]}{mark}")
     return "\n".join(lines), without
+
+
+def _edges(best: Point, points: Sequence[Point]) -> str:
+    """Which of the best step sizes are the largest or smallest tried, so that better ones may lie beyond; in words."""
+    own = [point for point in points if point.algorithm == best.algorithm]
+    ends = {"local_lr": at_edge(best.local_lr, [point.local_lr for point in own])}
+    if best.global_lr is not None:
+        ends["global_lr"] = at_edge(best.global_lr, [point.global_lr for point in own if point.global_lr is not None])
+    return "".join(f", {name} the {end} tried" for name, end in ends.items() if end)
 
 
 def run_training(experiment: Experiment, **options: Any) -> Run:

@@ -12,6 +12,7 @@ from analysis.figures.curves import over_rounds, present, told
 from analysis.figures.style import Picture
 from analysis.measured import curve, labels, number
 from analysis.stored_runs import asked
+from analysis.wording import at_edge
 from sims.store import Run
 
 HERE = "experiments/amplified"
@@ -54,10 +55,13 @@ def methods(given: Given) -> Picture:
     picture = over_rounds(given, shown, SHOWN, names=names, declared=declared)
     unfinished = told("Without a step size of which all seeds came to the last round", early, len(DATA))
     left = {title: list(_left_out(file, given.scale, tried[title])) for file, title in DATA.items() if title in runs}
-    return replace(
-        picture,
-        lacks=[*picture.lacks, *unfinished, *told("Step sizes γ of the paper or its file not run", left, len(DATA))],
+    not_run = told("Step sizes γ of the paper or its file not run", left, len(DATA))
+    edges = told(
+        "Best at the edge of the γ that were run, so that others may be better",
+        {title: list(_at_edge(run, best[title])) for title, run in runs.items()},
+        len(DATA),
     )
+    return replace(picture, lacks=[*picture.lacks, *unfinished, *not_run], notes=edges)
 
 
 @enter(
@@ -83,6 +87,14 @@ def _sizes(run: Run, method: str) -> list[float]:
     """The step sizes of a method of which there is a record."""
     asked = [one for one in run.experiment["algorithm"] if one["name"] == method]
     return [_size(one) for one in asked if curve(run, one["label"], "train_loss") is not None]
+
+
+def _at_edge(run: Run, best: Mapping[str, str]) -> Iterator[str]:
+    """The methods whose best step size is the largest or the smallest of those that were run, in words."""
+    chosen = {one["label"]: _size(one) for one in run.experiment["algorithm"]}
+    for method, label in best.items():
+        if edge := at_edge(chosen[label], _sizes(run, method)):
+            yield f"{METHODS[method]}, the {edge}, {chosen[label]:g}"
 
 
 def _size(contestant: Mapping[str, Any]) -> float:

@@ -40,11 +40,13 @@ class Picture:
 
     lacks   what belongs to it and was not run, or not with all seeds, a sentence each without its stop (`lacking`,
             `short` and `undrawn` of `analysis.figures.curves`)
+    notes   what else its reader must know of it, likewise
     """
 
     figure: Figure
     rows: Sequence[Mapping[str, object]]
     lacks: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
 
 STYLE: dict[Any, Any] = {

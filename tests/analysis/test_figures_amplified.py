@@ -33,6 +33,8 @@ def test_every_method_is_shown_with_its_best_step_size(tmp_path: Path) -> None:
         "not amplified (least training loss of 5 γ)"
     ]  # fmt: skip
     assert len(picture.figure.axes) == 2
+    edge = "Best at the edge of the γ that were run, so that others may be better: amplified, the largest, 0.0003"
+    assert picture.notes == [f"{edge} (Fashion-MNIST)"]
     picture.figure.canvas.draw()
     assert legend.get_window_extent().x0 >= 0
     assert legend.get_window_extent().x1 <= picture.figure.bbox.x1

@@ -87,6 +87,9 @@ def test_sweep_marks_the_best_pair_and_finds_what_is_there(file):
     assert without == []
     assert text.count(" best") == 2
     assert len(text.splitlines()) == 1 + 2 * 2 + 1
+    marked = {line.split()[0]: line.partition(" best")[2] for line in text.splitlines() if " best" in line}
+    largest = ", local_lr the largest tried"
+    assert marked == {"fedavg": f"{largest}, global_lr the largest tried", "fedlaavg": largest}
     before = sorted(run.folder.stat().st_mtime_ns for run in stored.runs("s"))
     found = json.loads(sweep_file(file, scale="smoke", changes={}, store="s", as_json=True)[0])
     assert set(found["best"]) == {"fedavg", "fedlaavg"}
