@@ -49,7 +49,7 @@ def _rates(axes: Axes, report: TraceReport) -> None:
     )  # fmt: skip
     axes.plot(place, report.rate[shown], ".", color=BLUE, markersize=3, label="participations per observed round")
     axes.set(xlabel=f"client, by rate (n = {order.size})", ylabel="rate", ylim=(0, 1.05))
-    axes.legend(loc="lower right", fontsize=7)
+    _legend(axes)
 
 
 def _participants(axes: Axes, report: TraceReport) -> None:
@@ -98,4 +98,11 @@ def _divergence(axes: Axes, report: TraceReport) -> None:
         axes.loglog(interval, values, ".", color=line[0], linestyle=line[1], label=f"{name} over intervals")
     axes.axhline(1, color=GREY, lw=0.6)
     axes.set(xlabel="P (rounds with participants)", ylabel=r"$\tilde\delta^2(P)\,/\,d^2$")
-    axes.legend(loc="lower left", fontsize=7)
+    _legend(axes)
+
+
+def _legend(axes: Axes) -> None:
+    """Above the axes: within them it would cover points of one log or another."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    figure.legend(loc="outside upper center", ncols=2, fontsize=7)

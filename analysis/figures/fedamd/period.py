@@ -82,7 +82,8 @@ def ratio_over_period(given: Given) -> Picture:
         sides.set_title("$F = x^2/2$, $\\sigma^2/(Mb) = 1$, largest steps allowed")
         for axes in (sides, ratios):
             axes.set(xscale="log", yscale="log", xlabel="rounds $\\tau$ from anchors to anchors")
-        ratios.set_ylim(top=1e3)
+        ratios.set_ylim(top=3e3)
+        sides.set_ylim(top=30)  # room for the legends
         sides.legend(loc="upper right")
         ratios.legend(loc="upper left")
         sides.set_ylabel("in units of $\\sigma^2/(Mb)$")

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 from analysis import cli, exhibit_command
 from analysis.exhibits import Exhibit, Given, chosen, enter
+from analysis.figures.style import save
 from fltheory.errors import InputError
 from tests.analysis.exhibits.made import FIGURES, TABLES, cut, draw, tables_of
 from tests.analysis.runs import made_up
@@ -54,8 +56,12 @@ def test_figures_stand_in_the_order_of_their_paper_and_ours_after_them(books: ob
 
 
 @pytest.mark.parametrize("name", [f"{paper}.{name}" for paper, book in FIGURES.items() for name in book])
-def test_a_smoke_image_of_every_figure(name: str, books: object, tmp_path: Path) -> None:
-    """Of made-up runs where it shows runs; those say that they are no result."""
+def test_a_smoke_image_of_every_figure(
+    name: str, books: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of made-up runs where it shows runs; those say that they are no result. No legend lies over what is drawn."""
+    saved: list[Figure] = []
+    monkeypatch.setattr(exhibit_command, "save", lambda figure, path: (saved.append(figure), save(figure, path))[1])
     (exhibit,) = chosen("figures", [name]).values()
     for file in exhibit.experiments:
         made_up(file, "smoke", tmp_path / "store")
@@ -65,6 +71,15 @@ def test_a_smoke_image_of_every_figure(name: str, books: object, tmp_path: Path)
     assert picture.stat().st_size > 15_000
     assert picture.stem == data.stem == name.replace(".", "_") + ("_smoke" if exhibit.experiments else "")
     assert len(list(csv.DictReader(data.read_text().splitlines()))) >= 7
+    (figure,) = saved
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        if (legend := axes.get_legend()) is not None:
+            box = legend.get_window_extent()
+            paths = [(line, line.get_path()) for line in axes.lines]
+            paths += [(area, path) for area in axes.collections for path in area.get_paths()]
+            drawn = [artist.get_transform().transform_path(path) for artist, path in paths]
+            assert not [1 for path in drawn if path.intersects_bbox(box, filled=False)], axes.get_title()
 
 
 @pytest.mark.parametrize("name", ["fedamd.fig5", "fedamd.fig1", "fedlaavg.fig4", "fedau.figD31", "fedau.fig1"])
