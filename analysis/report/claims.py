@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from urllib.parse import urlencode
 
 from analysis.report.facts import MEANINGS, Facts
 from analysis.report.html import Html, breakable, element, page
+from fltheory.latex import statement
 from fltheory.ledger import Claim, ledger
 from fltheory.verdicts import because
 
@@ -21,6 +23,13 @@ KINDS = {
     "units": r"units",
 }
 NO_CHECK = "none"
+LAYOUT = {  # of LaTeX, what is no letter, number or sign that a reader sees -> what the search has in its place
+    r"\\(?:begin|end)\{[^}]*\}": " ",
+    r"\\(?:left|right|[bB]ig+|q?quad|text|textstyle|math\w+|[dt]?frac)(?![a-z])|\\[\\,;! ]|[&$]": " ",
+    r"\\([lg])e(?![a-z])": r"\\\1eq",
+    r"\}\{": "/",
+    r"\\sqrt\{([^{}]*)\}": r"sqrt(\1)",
+}
 
 
 def kinds_of_check(method: str) -> list[str]:
@@ -74,8 +83,26 @@ def _row(facts: Facts, claim: Claim, root: str) -> Html:
         data_paper=claim.paper,
         data_verdict=verdict,
         data_check=" ".join(slug(kind) for kind in dict.fromkeys(kinds or [NO_CHECK])),
-        data_words=" ".join([claim.words, because(facts.entries.get(claim.id, {"verdict": "", "evidence": []}))]),
+        data_words=" ".join(
+            [claim.words, because(facts.entries.get(claim.id, {"verdict": "", "evidence": []})), *formulas(claim)]
+        ),
     )
+
+
+def formulas(claim: Claim) -> list[str]:
+    r"""The formulas on a claim's page, in LaTeX without what only sets them: text for the search.
+
+    >>> formulas(ledger["fedlaavg.thm3"])[0][-58:]
+    ' \\sigma^{2} )/sqrt(N)} {condition, step:} \\gamma < {1/2 L}'
+    """
+    shown = [claim.latex, statement(replace(claim, latex="")), claim.bound.order if claim.bound else ""]
+    return [" ".join(_unset(latex).split()) for latex in shown if latex]
+
+
+def _unset(latex: str) -> str:
+    for pattern, plain in LAYOUT.items():
+        latex = re.sub(pattern, plain, latex)
+    return latex
 
 
 def claims_page(facts: Facts) -> str:
@@ -86,7 +113,7 @@ def claims_page(facts: Facts) -> str:
         element(
             "label",
             "Search ",
-            element("input", type="search", name="q", placeholder="words of a statement, an id"),
+            element("input", type="search", name="q", placeholder="words of a statement, σ², an id"),
         ),
         _choice("Paper", "paper", {paper.name: paper.name for paper in ledger.papers.values()}),
         _choice("Verdict", "verdict", {verdict: verdict for verdict in facts.counts(found)}),

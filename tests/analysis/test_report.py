@@ -447,6 +447,52 @@ def test_filters_search_and_what_the_address_keeps(site: Path, tab: Any) -> None
     assert all("algebra" in row["check"] for row in tab.evaluate(shown))
 
 
+FOUND = "rows => rows.filter(row => !row.hidden).map(row => row.cells[0].textContent)"
+
+
+@pytest.mark.parametrize(
+    ("spellings", "has", "lacks"),
+    [
+        (("σ²", "sigma^2", r"\sigma^{2}", "sigma**2"), "fast.thm1", "fedau.thm3"),
+        (("≤", "<=", r"\leq"), "fedau.thm3", "fedlaavg.def.grad"),
+        (("η", "eta"), "fast.thm1", "fedlaavg.cor1.speedup"),  # which has a beta
+        (("∇F", "∇f"), "fast.thm1", "fedau.thm3"),
+        (("√", "sqrt", r"\sqrt"), "fedlaavg.thm3", "fast.thm1"),
+        (("√(N)", "sqrt(N)"), "fedlaavg.thm3", "fast.thm1"),
+        (("γ²", "gamma^2"), "fedlaavg.thm3", "fast.thm1"),
+        (("σ_G²", "sigma_G^2"), "fast.thm1", "fedlaavg.thm3"),
+    ],
+)
+def test_formulas_are_found_however_they_are_spelled(
+    spellings: tuple[str, ...], has: str, lacks: str, site: Path, tab: Any
+) -> None:
+    """What stands in the bound alone, and not in the words, too."""
+    tab.goto((site / "claims.html").as_uri())
+    found = []
+    for spelling in spellings:
+        tab.fill("[name=q]", spelling)
+        found.append(tab.eval_on_selector_all("tbody tr", FOUND))
+    assert {has, lacks} <= set(ledger)
+    assert has in found[0]
+    assert lacks not in found[0]
+    assert all(one == found[0] for one in found)
+
+
+def test_exact_names_come_first(site: Path, tab: Any) -> None:
+    tab.goto((site / "claims.html").as_uri())
+    for asked, first in (
+        ("Theorem 3", "fedau.thm3"),
+        ("fast.thm2.main", "fast.thm2.main"),
+        ("lemma B.3", "fedamd.lemB3"),
+    ):
+        tab.fill("[name=q]", asked)
+        assert tab.eval_on_selector_all("tbody tr", FOUND)[0] == first
+    tab.fill("[name=q]", "no such words")
+    assert tab.inner_text("#number") == f"0 of {len(ledger)} claims"
+    tab.fill("[name=q]", "")
+    assert tab.eval_on_selector_all("tbody tr", FOUND) == list(ledger)
+
+
 def test_the_keyboard_reaches_a_claim(site: Path, tab: Any) -> None:
     tab.goto((site / "claims.html").as_uri())
     focused = "document.activeElement.textContent || document.activeElement.name"
