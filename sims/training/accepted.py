@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -16,7 +16,7 @@ from sims.training.buffers import averaged, changed, require_policy, stepping
 from sims.training.engines import logits_of
 from sims.training.layout import SETTLED, Layout
 from sims.training.rehearsal import INPUTS_STAY, close, rehearsing, require_plain_outputs
-from sims.training.watch import PURE, drawing_nothing, generators, refusing, unwritten, with_gradients
+from sims.training.watch import PURE, drawing_nothing, generators, refusing, unwritten
 
 PROBE = 3  # samples on which a module is tried
 LOOKED_AT = 2**22  # numbers of the inputs that are looked at together
@@ -27,21 +27,9 @@ AGAIN = "one that gives the same again (it counts its calls, or draws numbers th
 Evaluating = Callable[[], AbstractContextManager[Any]]  # torch.no_grad, or torch.enable_grad
 
 
-@contextmanager
-def accepting(module: nn.Module) -> Iterator[None]:
-    """Around all that is done to accept a module: gradients are on, and one that is refused is in its mode again."""
-    modes = [(part, part.training) for part in module.modules()]
-    try:
-        with with_gradients():
-            yield
-    except BaseException:
-        for part, mode in modes:
-            part.training = mode
-        raise
-
-
 def require_trainable(
     module: nn.Module,
+    given: nn.Module,
     inputs: Tensor,
     targets: Tensor,
     buffers: str = "refuse",
@@ -49,27 +37,26 @@ def require_trainable(
 ) -> Evaluating:
     """Raise InputError unless the module can be trained on these data, with this policy for its buffers.
 
-    Its parameters are floats of one dtype, all trained, and have no hooks, and its buffers allow the policy
-    (`sims.training.buffers`); it leaves its inputs and parameters as they are, keeps nothing of earlier calls, and
-    draws no random numbers (dropout has its masks from outside, `sims.training.models.layers`); what it makes of a
-    sample does not depend on the others of the batch, but for local steps with averaged buffers; and it gives finite
-    logits (B, classes) for as many classes as there are. All inputs are finite. Test data, if there are any, are inputs
-    that it takes, with classes that it has logits of. Its steps are tried elsewhere (`sims.training.rehearsal`).
+    It is a copy of the `given` one, whose parameters are sound (`require_parameters`). Its buffers allow the policy
+    (`sims.training.buffers`), for which it is put into its mode. It leaves its inputs and parameters as they are, keeps
+    nothing of earlier calls, and draws no random numbers (dropout has its masks from outside,
+    `sims.training.models.layers`). What it makes of a sample does not depend on the others of the batch, but for local
+    steps with averaged buffers. It gives finite logits (B, classes) for as many classes as there are. All inputs are
+    finite. Test data, if there are any, are inputs that it takes, with classes that it has logits of. Its steps are
+    tried elsewhere (`sims.training.rehearsal`).
 
     What is given back is what it is to be evaluated in: `torch.no_grad`, or `torch.enable_grad` for a module that only
     works with gradients, as it hangs hooks on what it makes.
     """
-    require_shapes(module)
     require_policy(buffers, module)
     if buffers != "refuse":
         module.eval()
-    _require_parameters(module)
     _require_layers(module, buffers)
     if not len(inputs):
         raise InputError("inputs", tuple(inputs.shape), "some samples")
     _require_finite("inputs", inputs)
     some, classes = inputs[:PROBE], int(targets.max()) + 1
-    with rehearsing(module, inputs.device) as back:
+    with rehearsing(module, given, inputs.device) as back:
         found = _require_outputs(module, some, classes)
         back()
         evaluating: Evaluating = torch.no_grad if _goes_without_gradients(module, some) else torch.enable_grad
@@ -79,7 +66,7 @@ def require_trainable(
         back()  # what it keeps of a pass may be no copy of itself
         if buffers != "refuse":
             _require_buffers(module, some, buffers, evaluating)
-        require_plain_outputs(module, Layout(module), some, back, evaluating)
+        require_plain_outputs(module, given, Layout(module), some, back, evaluating)
         if test is not None and len(test[0]):
             with evaluating():
                 _require_test(module, *test, found)
@@ -159,8 +146,12 @@ def require_shapes(module: nn.Module) -> None:
         raise InputError("module", lazy, "one whose parameters have shapes (a lazy module has after a first call)")
 
 
-def _require_parameters(module: nn.Module) -> None:
-    """All are trained, and nothing hangs on them: models stand in their place, and would pass hooks by unseen."""
+def require_parameters(module: nn.Module) -> None:
+    """Raise InputError unless parameters are floats of one dtype, all of them trained, with nothing hanging on them.
+
+    Models stand in their place, and would pass hooks by unseen.
+    """
+    require_shapes(module)
     own = dict(module.named_parameters())
     if {id(part) for part in module.parameters()} != {id(part) for part in own.values()}:
         allowed = "one whose parameters() are those of named_parameters(), in any order"

@@ -60,11 +60,16 @@ def counts_of_batches(module: nn.Module) -> set[str]:
 
 
 def copied(module: nn.Module) -> nn.Module:
-    """A copy on which a pass is tried. Raises InputError for a module that has none."""
+    """A deep copy of a module; results of earlier passes that it holds are numbers in it.
+
+    Raises InputError for a module that has none.
+    """
+    held = [value for part in module.modules() for value in vars(part).values() if isinstance(value, Tensor)]
+    results = {id(tensor): tensor.detach().clone() for tensor in held if not tensor.is_leaf}  # torch copies none
     try:
-        return copy.deepcopy(module)
-    except Exception as error:  # a lock, a result of an earlier pass
-        allowed = f"one that can be copied, to see which buffers a pass changes ({reason_of(error)})"
+        return copy.deepcopy(module, {**results})
+    except Exception as error:  # such as a lock
+        allowed = f"one of which copy.deepcopy makes a copy ({reason_of(error)})"
         raise InputError("module", type(module).__name__, allowed) from None
 
 

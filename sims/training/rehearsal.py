@@ -8,9 +8,10 @@ parameters that a pass replaces or gives other memory, views of parameters, hook
 from __future__ import annotations
 
 import copy
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -27,54 +28,90 @@ REACH = 0.02  # of a step, in lengths of the model if that is above 1
 APART = {"sequential": 1e-5}  # most relative difference from the loop, by a parameter (found: none on a CPU) ...
 OTHERS = 1e-3  # ... and of the other engines (found: 1e-5; more where rounding takes another side of a ReLU)
 SLIGHT = 1e-5  # beside this of the difference by all parameters, as rounding of what is nearly 0 is
+CONTAINERS = (dict, OrderedDict, defaultdict, Counter, set, list, deque)
 FORGETFUL = "one that keeps nothing of earlier calls (such as a count, a mean or a product) and has no noise of its own"
 INPUTS_STAY = "one that leaves its inputs as they are (no inplace=True before the first layer with parameters)"
-AS_THEY_STAND = "one that uses its parameters as they stand (no views of them, nothing made of them before)"
+AS_THEY_STAND = (
+    "one that uses its parameters as they stand (no views of them, nothing made of them before, no function that holds "
+    "them and is no method)"
+)
 
 
 @contextmanager
-def rehearsing(module: nn.Module, device: torch.device) -> Iterator[Callable[[], None]]:
-    """Afterwards the module and the global random numbers are as they were; what is yielded puts the module back."""
-    back = putting_back(module)
+def rehearsing(own: nn.Module, module: nn.Module, device: torch.device) -> Iterator[Callable[[], None]]:
+    """Afterwards a module, its copy (`own`) and the global random numbers are as they were.
+
+    What is yielded puts both back; within it the module is in the modes of its copy.
+    """
+    own_back, module_back = putting_back(own), putting_back(module)
+
+    def back() -> None:
+        own_back()
+        module_back()
+        for part, like in zip(module.modules(), own.modules(), strict=True):
+            part.training = like.training
+
     with own_randomness(device):
         try:
+            back()
             yield back
         finally:
-            back()
+            own_back()
+            module_back()
 
 
 def putting_back(module: nn.Module) -> Callable[[], None]:
     """What puts a module back into the state that it is in now.
 
-    Without a copy of it, which a function that it holds would not know: attributes of all parts, what their lists and
-    tables hold, and the numbers, memory, `grad` and hooks of parameters and buffers. What these hold in turn, what is
-    changed in place in other objects, and the class stay as they are.
+    Without a copy of it, which an engine would not know: attributes of all parts, what lists and tables in them hold,
+    also one in another, and the numbers of tensors; of parameters and buffers their memory, `grad` and hooks, too. What
+    other objects hold, and the class, stay as they are.
     """
-    parts = [(vars(part), dict(vars(part))) for part in module.modules()]
-    held = [value for _, before in parts for value in before.values()]
-    tables: list[Any] = [(t, copy.copy(t)) for t in held if type(t) in (dict, OrderedDict, set)]
-    lists = [(one, list(one)) for one in held if type(one) is list]
-    own = [part for _, part in (*module.named_parameters(), *module.named_buffers())]
-    tensors = [(t, t.data, t.detach().clone(), t.grad, t.requires_grad) for t in own]
+    parts = [(part, dict(vars(part))) for part in module.modules()]
+    held = _held([value for _, before in parts for value in before.values()])
+    own = {id(part): part for _, part in (*module.named_parameters(), *module.named_buffers())}
+    states = [(t, t.data, t.detach().clone(), t.grad, t.requires_grad) for t in own.values()]
+    others = [one for one in held if isinstance(one, Tensor) and one.is_leaf and id(one) not in own]
+    numbers = [(tensor, tensor.detach().clone()) for tensor in others]
+    containers = [(one, copy.copy(one)) for one in held if not isinstance(one, Tensor)]
+    return partial(_put_back, parts, containers, states, numbers)
 
-    def back() -> None:
-        for table, before in (*parts, *tables):
-            table.clear()
-            table.update(before)
-        for one, elements in lists:
-            one[:] = elements
-        for tensor, memory, numbers, grad, trained in tensors:
-            tensor.data, tensor.grad = memory, grad
-            tensor.requires_grad_(trained)
-            memory.copy_(numbers)
-            for hooks in ("_backward_hooks", "_post_accumulate_grad_hooks"):
-                if getattr(tensor, hooks):
-                    setattr(tensor, hooks, None)
 
-    return back
+def _held(values: Iterable[object]) -> list[Any]:
+    """The tensors, lists and tables among the values and in what these hold, each once."""
+    found: dict[int, Any] = {}
+    left: list[Any] = list(values)
+    while left:
+        value = left.pop()
+        if id(value) in found or (type(value) not in CONTAINERS and not isinstance(value, Tensor)):
+            continue
+        found[id(value)] = value
+        if not isinstance(value, Tensor):
+            left += value.values() if isinstance(value, dict) else value
+    return list(found.values())
+
+
+def _put_back(parts: Any, containers: Any, states: Any, numbers: Any) -> None:
+    for part, before in parts:
+        vars(part).clear()
+        vars(part).update(before)
+    for container, before in containers:
+        container.clear()
+        (container.extend if isinstance(container, list | deque) else container.update)(before)
+    with torch.no_grad():
+        for tensor, before in numbers:
+            tensor.copy_(before)
+    for tensor, memory, before, grad, trained in states:
+        tensor.data, tensor.grad = memory, grad
+        tensor.requires_grad_(trained)
+        memory.copy_(before)
+        for hooks in (tensor._backward_hooks, getattr(tensor, "_post_accumulate_grad_hooks", None)):
+            if hooks:
+                hooks.clear()  # without its table torch would still call them
 
 
 def require_plain_steps(
+    own: nn.Module,
     module: nn.Module,
     engine: Engine,
     layout: Layout,
@@ -83,11 +120,13 @@ def require_plain_steps(
     readers: Sequence[Reader],
     back: Callable[[], None],
 ) -> None:
-    """Raise InputError unless steps of two clients are those of a plain loop, in either order of the clients.
+    """Raise InputError unless an engine's steps of two clients are those of a plain loop, in either order of them.
 
+    own       what the engine has: a copy of the module, in which a function may still hold parts of the module
+    module    what the loop has
     models    (2, d) the start, twice
     batches   for two clients
-    back      puts the module back
+    back      puts both back
 
     One client begins with the start, the other with a model of the same size elsewhere, as a module may hold
     numbers of its start where an engine puts no others; a module that fails there alone, or has no finite gradients, is
@@ -96,7 +135,8 @@ def require_plain_steps(
     loop = _Loop(module, layout, readers)
     start = models[0]
     of_client = [_of_client(batches, client) for client in (0, 1)]
-    slopes = [float((loop.steps(start, [batch], 1.0) - start).norm()) for batch in of_client[0]]
+    after = _Loop(own, layout, readers)  # what the engine left in it may be of no use outside, as within vmap
+    slopes = [float((after.steps(start, [batch], 1.0) - start).norm()) for batch in of_client[0]]
     size = REACH * max(1.0, float(start.norm())) / max(slopes) if 0 < max(slopes) < torch.inf else 0.0
     starts = models.clone()
     try:
@@ -117,14 +157,14 @@ def require_plain_steps(
             raise InputError("module", type(module).__name__, FORGETFUL)
     back()
     found = torch.empty_like(starts)
-    engine.descend(found, starts, [copied(batches)], size, 0.0)
+    engine.descend(found, starts, [with_own_inputs(batches)], size, 0.0)
     for move, right in zip(found, expected, strict=True):
         if wrong := _differing(layout, move, right, engine.name):
             raise InputError("module", type(module).__name__, _as_found(engine.name, wrong))
 
 
-def copied(batches: Batches) -> Batches:
-    """The batches with inputs of their own, which a module may write to."""
+def with_own_inputs(batches: Batches) -> Batches:
+    """The batches with a copy of the inputs, which a module may write to."""
     return batches[0].clone(), *batches[1:]
 
 
@@ -135,15 +175,16 @@ def _of_client(batches: Batches, client: int) -> list[Batches]:
 
 
 def require_plain_outputs(
+    own: nn.Module,
     module: nn.Module,
     layout: Layout,
     inputs: Tensor,
     back: Callable[[], None],
     evaluating: Callable[[], AbstractContextManager[Any]],
 ) -> None:
-    """Raise InputError unless outputs are those of the model that is put in, of two models in either order.
+    """Raise InputError unless outputs of a copy of a module are those of the module with the model that is put in.
 
-    A module that fails at the second is taken. It is called within `evaluating`.
+    Of two models in either order. A module that fails at the second is taken. It is called within `evaluating`.
     """
     loop, start = _Loop(module, layout, ()), layout.of(module)
     models = start, 1.25 * start + 0.1
@@ -154,8 +195,8 @@ def require_plain_outputs(
             return logits_of(module, module(inputs.clone())).detach().clone()  # a parameter may be seen through them
 
     def held(model: int) -> Tensor:
-        with evaluating(), layout.held(module, models[model]):
-            return logits_of(module, module(inputs.clone())).detach().clone()
+        with evaluating(), layout.held(own, models[model]):
+            return logits_of(own, own(inputs.clone())).detach().clone()
 
     try:
         expected, other = _in_either_order(written, back)

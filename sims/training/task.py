@@ -23,15 +23,21 @@ from sims.algorithms.arguments import not_negative
 from sims.algorithms.protocol import Cohort, Work
 from sims.problems.base import Constants, Draws
 from sims.training import augment, engines, precision, tables
-from sims.training.accepted import accepting, largest_of, require_tensors, require_trainable
-from sims.training.buffers import stepping
+from sims.training.accepted import largest_of, require_parameters, require_tensors, require_trainable
+from sims.training.buffers import copied, stepping
 from sims.training.evaluation import Evaluation, class_mixes, evaluated
 from sims.training.layout import Layout
 from sims.training.models.layers import masks_from
 from sims.training.partition import Partition
-from sims.training.rehearsal import INPUTS_STAY, copied, putting_back, rehearsing, require_plain_steps
+from sims.training.rehearsal import (
+    INPUTS_STAY,
+    putting_back,
+    rehearsing,
+    require_plain_steps,
+    with_own_inputs,
+)
 from sims.training.samples import Sampler
-from sims.training.watch import Reader, generators, refusing, stopping, unwritten
+from sims.training.watch import Reader, generators, refusing, stopping, unwritten, with_gradients
 
 AT_ONCE = 512  # samples of one pass in an exact gradient
 GATHERED = 2**30  # bytes of inputs that are gathered for several steps ahead
@@ -52,7 +58,7 @@ UNKNOWN = Constants(
 class Task:
     """A module to train, and the clients who hold the data.
 
-    module         any module that gives logits (B, classes) for inputs (B, ...)
+    module         any module that gives logits (B, classes) for inputs (B, ...); a copy of it is trained
     inputs         (n, ...) all samples, of the module's dtype or integer tokens
     targets        (n,) classes, whole numbers of any type
     parts          for each client the indices of its samples; every client has some
@@ -104,15 +110,17 @@ class Task:
         require_tensors(module, inputs, targets, test)
         tables.require_place(memory)
         self.device, self.memory = a_device(device), memory
-        self.module = module.to(self.device)
         self.inputs, self.targets = inputs.detach().to(self.device), targets.to(self.device, torch.int64)
         self.test = None if test is None else (test[0].to(self.device), test[1].to(self.device, torch.int64))
-        with accepting(self.module):
-            with refusing(self.module, "one that works with", "these data"):
-                self._evaluating = require_trainable(self.module, self.inputs, self.targets, buffers, self.test)
+        with with_gradients():
+            with refusing(module, "one that works with", "these data"):
+                require_parameters(module)
+                self.module = own = copied(module).to(self.device)
+                given = own if _elsewhere(module, self.device) else module
+                self._evaluating = require_trainable(own, given, self.inputs, self.targets, buffers, self.test)
             self.partition = partition
             self._evaluated: tuple[Tensor, Evaluation] | None = None
-            self.buffers, self.layout = buffers, Layout(module, buffers)
+            self.buffers, self.layout = buffers, Layout(own, buffers)
             self.sampler = Sampler(parts, len(inputs), count("batch", batch), replacement, client_weights)
             self.n_clients, self.dimension = len(self.sampler.sizes), sum(self.layout.sizes)
             self.client_weights = client_weights
@@ -121,18 +129,18 @@ class Task:
             if self._augment_width and inputs.ndim != 4:
                 allowed = f"none for samples {tuple(inputs.shape[1:])}, which are no images (C, H, W)"
                 raise InputError("augmentation", augmentation, allowed)
-            self._mask_shapes = getattr(module, "mask_shapes", lambda batch: ())
+            self._mask_shapes = getattr(own, "mask_shapes", lambda batch: ())
             self._drops = bool(self._mask_shapes(1))
             not_negative(weight_decay=weight_decay)
             self.weight_decay = float(weight_decay)
             precision.require_short(short, self.device, self.start.dtype)
-            self.short, self.engine = short, engines.make(engine, module, self.device, short == "bf16", buffers)
-            self._full = self.engine if short is None else engines.make(engine, module, self.device, buffers=buffers)
+            self.short, self.engine = short, engines.make(engine, own, self.device, short == "bf16", buffers)
+            self._full = self.engine if short is None else engines.make(engine, own, self.device, buffers=buffers)
             at_once = self.engine.at_once(self.itemsize)
             self.slots_at_once = at_once if self.device.type == "cpu" or engine == "sequential" else None
-            self._readers = generators(self.module, self.device)
-            self._require_steps()
-            self.put_back = putting_back(self.module)  # before a run: others had the same module
+            self._readers = generators(own, self.device)
+            self._require_steps(given)
+            self.put_back = putting_back(own)  # before a run: another may have left something in it
 
     @property
     def samples(self) -> tuple[int, npt.NDArray[np.int64]]:
@@ -179,7 +187,7 @@ class Task:
             parts.append(rng.integers(2**62, size=(*shape, 1)))
         return torch.from_numpy(np.concatenate(parts, axis=-1)).to(self.device)
 
-    def _require_steps(self) -> None:
+    def _require_steps(self, given: nn.Module) -> None:
         """Raise InputError unless the engine takes right steps of the module, on batches as they will be."""
         size, clients = self.sampler.batch, np.array([[0, min(1, self.n_clients - 1)]])
         draws = self._draw(np.random.default_rng(0), clients, 2, size)
@@ -192,11 +200,13 @@ class Task:
             for policy in dict.fromkeys((self.buffers, "keep")):  # in the modes of local steps and of evaluation
                 if policy == "refuse":
                     continue
-                with stepping(self.module, policy), rehearsing(self.module, self.device) as back:
+                with stepping(self.module, policy), rehearsing(self.module, given, self.device) as back:
                     with precision.products(self.device, self.short):
-                        self.engine.descend(both.clone(), both, [copied(batches)], 0.0, 0.0)
+                        self.engine.descend(both.clone(), both, [with_own_inputs(batches)], 0.0, 0.0)
                     with precision.products(self.device):
-                        require_plain_steps(self.module, self._full, self.layout, both, batches, self._readers, back)
+                        require_plain_steps(
+                            self.module, given, self._full, self.layout, both, batches, self._readers, back
+                        )
 
     def _telling(self, size: int) -> Tensor:
         """So many samples: those with the largest numbers, and some of each class."""
@@ -363,6 +373,10 @@ class Task:
         decay = self.weight_decay * models
         decay[:, self.layout.trained :] = 0  # buffers
         return gradients + decay
+
+
+def _elsewhere(module: nn.Module, device: torch.device) -> bool:
+    return any(part.device != device for _, part in (*module.named_parameters(), *module.named_buffers()))
 
 
 def a_device(name: str) -> torch.device:

@@ -5,6 +5,7 @@ The reference is the module itself with the model written into its parameters, a
 
 import copy
 import threading
+from types import MethodType
 
 import numpy as np
 import pytest
@@ -53,6 +54,12 @@ def other_sizes():
 
 
 def own_call():
+    module = chain()
+    module[0]._call_impl = MethodType(lambda layer, x: 2 * nn.Linear.forward(layer, x), module[0])
+    return module
+
+
+def call_from_outside():
     module = chain()
     module[0]._call_impl = lambda x: 2 * nn.Linear.forward(module[0], x)
     return module
@@ -214,6 +221,12 @@ def test_a_module_that_does_not_take_just_any_numbers_is_trained():
 def test_a_module_that_holds_views_of_its_parameters_is_refused(engine):
     with pytest.raises(InputError, match=r"module must be one that uses its parameters as they stand .*; got 'Viewed'"):
         task(seeded(Viewed), engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["auto", "vmap"])
+def test_a_function_that_would_hold_the_parameters_of_the_original_is_refused(engine):
+    with pytest.raises(InputError, match=r"no function that holds them and is no method\)"):
+        task(seeded(call_from_outside), engine=engine)
 
 
 def test_the_way_out_of_a_parameter_of_a_class_of_its_own_is_named():
@@ -378,5 +391,5 @@ def test_dropout_that_drops_nothing_is_taken():
 def test_a_module_that_cannot_be_copied_is_told_why():
     module = nn.Sequential(nn.BatchNorm1d(FEATURES), *seeded(chain)).double()
     module.lock = threading.Lock()
-    with pytest.raises(InputError, match=r"module must be one that can be copied, .*lock"):
+    with pytest.raises(InputError, match=r"module must be one of which copy.deepcopy makes a copy .*lock"):
         task(module, buffers="keep")

@@ -1,0 +1,122 @@
+"""A task has a copy of a module, and every run begins with it as it came."""
+
+from collections import deque
+
+import numpy as np
+import pytest
+
+from fltheory.participation import Bernoulli
+from sims.algorithms.fedavg import Hyper, fedavg
+from sims.divergence import Stopped
+from sims.rounds import Setup, Simulation
+from sims.weighting import AverageParticipating
+
+torch = pytest.importorskip("torch", reason="needs the training extra")
+from torch import nn  # noqa: E402
+
+from tests.sims.training.test_faults import CLASSES, FEATURES, Two, task, trained  # noqa: E402
+
+pytestmark = pytest.mark.torch
+
+
+def _hooked(self, x):
+    handle = self.first.register_forward_hook(lambda m, i, o: 0.5 * o)  # for this pass, if it comes to its end
+    found = Two.forward(self, x)
+    if float(self.last.weight.detach().norm()) > self.far:
+        raise ValueError("too far")
+    handle.remove()
+    return found
+
+
+def _without_a_bias(self, x):
+    if float(self.last.weight.detach().norm()) > self.far:
+        del self.last.bias
+    return Two.forward(self, x)
+
+
+@pytest.mark.parametrize("forward", [_hooked, _without_a_bias])
+def test_a_module_that_ended_one_run_is_whole_in_the_next(forward):
+    """All runs of a task have one module."""
+    module = type("Mine", (Two,), {"forward": forward})()
+    module.far = 1.2 * float(module.last.weight.detach().norm())
+    one = task(module)
+    before = trained(one, rounds=1)
+    with pytest.raises(Stopped, match=r"round \d+: "):
+        trained(one, rounds=500)
+    assert torch.equal(trained(one, rounds=1), before)
+
+
+class Remembers(Two):
+    """Has other outputs for good once it has been far away."""
+
+    far, been = torch.inf, False
+
+    def forward(self, x):
+        self.been = self.been or float(self.last.weight.detach().norm()) > self.far
+        return (2 if self.been else 1) * super().forward(x)
+
+
+def test_a_run_begins_with_the_module_as_it_came():
+    module = Remembers()
+    module.far = 2 * float(module.last.weight.detach().norm())
+    one = task(module)
+    before = trained(one, rounds=1)
+    trained(one, rounds=1000)
+    assert one.module.been
+    assert not module.been
+    assert torch.equal(trained(one, rounds=1), before)
+
+
+class Tables(Two):
+    """Has other outputs for good once it has been far away, as it notes in a table within a table."""
+
+    def __init__(self):
+        super().__init__()
+        self.notes = {"been": deque([False])}
+
+    def forward(self, x):
+        self.notes["been"].append(float(self.last.weight.detach().norm()) > 1.5)
+        return (2 if any(self.notes["been"]) else 1) * super().forward(x)
+
+
+def test_tables_of_tables_are_put_back():
+    torch.manual_seed(0)
+    one = task(Tables())
+    before = trained(one, rounds=1)
+    trained(one, rounds=200)
+    assert any(one.module.notes["been"])
+    assert torch.equal(trained(one, rounds=1), before)
+
+
+def test_a_task_has_a_copy_of_the_module():
+    """What its owner does with the module changes no run, and no run changes the module."""
+    module = nn.Sequential(nn.Linear(FEATURES, 5), nn.BatchNorm1d(5), nn.Linear(5, CLASSES))
+    first = task(module, buffers="keep")
+    expected = trained(first)
+    assert module.training
+    with torch.no_grad():
+        module[1].running_mean += 2
+        module[0].weight.zero_()
+    module[0].weight.register_hook(lambda gradient: 0 * gradient)
+    calls = []
+    module[0].register_forward_hook(lambda *_: calls.append(1))
+    before = {name: part.clone() for name, part in module.state_dict().items()}
+    assert torch.equal(trained(first), expected)
+    assert not calls
+    assert all(torch.equal(part, before[name]) for name, part in module.state_dict().items())
+    assert module[0].weight._backward_hooks
+
+
+def test_two_tasks_of_one_module_run_in_turns():
+    module = nn.Sequential(nn.Linear(FEATURES, 5), nn.BatchNorm1d(5), nn.Linear(5, CLASSES))
+    one = task(module, buffers="keep")
+    module[1].running_mean += 2
+    other = task(module, buffers="keep")
+    setups = [Setup(t, fedavg, Hyper(0.1, 1, 3), Bernoulli(np.ones(3)), AverageParticipating()) for t in (one, other)]
+    runs = [Simulation(setup, setup.problem.start[None], 8, np.random.default_rng(3)) for setup in setups]
+    for until in range(1, 9):
+        for simulation in runs:
+            simulation.advance(until)
+    for simulation, alone in zip(runs, (one, other), strict=True):
+        assert torch.equal(simulation.state.linear["x"], trained(alone))
+    assert not torch.equal(runs[0].state.linear["x"], runs[1].state.linear["x"])
