@@ -41,7 +41,6 @@ NOT_PRINTED = {
     **{(f"fedamd.{id_}", "largest"): ITS_CHECK for id_ in ("eq68", "eq93", "eq154")},
     ("fedlaavg.def.R", "counted"): WORDED,
     ("fedlaavg.appA.z", "value"): WORDED,
-    ("fedlaavg.appA.MR", "distance"): WORDED,
     ("fedlaavg.exp.E", "window"): WORDED,
 }  # fmt: skip
 

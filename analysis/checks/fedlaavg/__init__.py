@@ -3,6 +3,7 @@
 from analysis.checks import CheckBook
 from analysis.checks.fedlaavg import (
     by_rounds,
+    changes,
     descent,
     example_steps,
     experiments,
@@ -31,6 +32,7 @@ checks = CheckBook(
     theorem2.checks,
     staleness.checks,
     sampling.checks,
+    changes.checks,
     descent.checks,
     theorem3.checks,
     sharper.checks,

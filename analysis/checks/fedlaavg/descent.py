@@ -1,4 +1,4 @@
-"""Checks of (21) to (32), Lemma 4 and Corollary 2: where each constant comes from, and exact expectations of runs."""
+"""Checks of (21) to (32): where each constant comes from, and exact expectations of runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from analysis.checks.fedlaavg import model
 from analysis.checks.fedlaavg.settings import GRID, READING, SPACE, grid, run
 from analysis.checks.points import tally_of
 from analysis.checks.tools import INDEPENDENT_NOISE, rational_sample, reading
-from analysis.domains import Whole
 from analysis.evidence import Evidence, Tally, algebra, conditional
 from analysis.trials import Point, Sides, assumed, right_side
 from fltheory.distributions.symbolic import Step
@@ -250,59 +249,3 @@ def average_of_descents(claim: Claim, depth: Depth) -> Evidence:
         f"largest ratio found is {tally.largest:.3g}.",
         GRID, tally.cases, hypothesis="the sum starts where every client has taken part (t > I)", witness=witness,
     )  # fmt: skip
-
-
-# ---- Lemma 4 and Corollary 2 -------------------------------------------------------------------------------
-
-
-def change_trial(claim: Claim, *, of_f: bool) -> Any:
-    @checks.trial(claim, {**SPACE, **READING, "steps_back": Whole(0, 12)})
-    def change_between_two_iterates(claim: Claim, point: Point) -> Sides:
-        """From t0 = t - steps_back to the last iteration t; t0 = 0 is about x^(-1)."""
-        found, t, back = run(point), point["rounds"], point["steps_back"]
-        where = found.constants | {"steps_back": back}
-        facts = {k: v for k, v in found.facts.items() if k != "f has a minimum"} | {"t0 >= 0": back <= t}
-        if not found.paths or back > t:
-            return Sides(0, 0, where, facts, found.met)
-        zero = point["x^(-1)"] == "gradient 0"
-        sizes = [_changes(found.clients, path, t, t - back, of_f, zero) for path in found.paths]
-        left = max(sum(row) / len(sizes) for row in zip(*sizes, strict=True))
-        return Sides(left, right_side(claim.bound, where), where, facts, found.met)
-
-    return change_between_two_iterates
-
-
-def _changes(clients: model.Clients, path: model.Trace, t: int, before: int, of_f: bool, zero: bool) -> list[Any]:
-    slopes = [clients.gradient] if of_f else [lambda x, i=i: clients.slope(i, x) for i in range(len(clients))]
-    now, then = path.x[t - 1], path.x[max(before - 1, 0)]
-    return [(slope(now) - (0 if zero and not before else slope(then))) ** 2 for slope in slopes]
-
-
-of_a_client, of_everybody = change_trial(paper.lem4, of_f=False), change_trial(paper.cor2, of_f=True)
-
-
-def _changed(trial: Any, claim: Claim, depth: Depth) -> Evidence:
-    derived = (Symbol("steps_back", integer=True, nonnegative=True) * L * gamma * G) ** 2
-    found = follows(claim, derived, "t - t0 steps of mean square at most gamma^2 G^2, by convexity")
-    if found.verdict != "proved":
-        return found
-    stated = tally_of(trial, claim, [{**FIRST, "x^(-1)": "gradient 0", "steps_back": 1}])
-    points = ({**p, "x^(-1)": "x^0", "steps_back": b} for p in grid(depth) for b in range(min(p["rounds"], 4)))
-    rest = tally_of(trial, claim, points)
-    return conditional(
-        stated, rest, "t0 >= 1, and availability does not depend on the samples", "algebra and enumeration",
-        f"By convexity and Lemma 2; t0 = 0 is about x^(-1), which is not defined. Otherwise the largest ratio found is "
-        f"{rest.largest:.3g}.", domain=GRID,
-    )  # fmt: skip
-
-
-@checks(paper.lem4, mutants=[times("bound", "1/2"), put("bound", G, 1)])
-def change_of_a_client(claim: Claim, depth: Depth) -> Evidence:
-    """The derivation, then runs."""
-    return _changed(of_a_client, claim, depth)
-
-
-@checks(paper.cor2, mutants=[times("bound", "1/2"), put("bound", G, 1)])
-def change_of_the_mean(claim: Claim, depth: Depth) -> Evidence:
-    """The derivation, then runs."""
-    return _changed(of_everybody, claim, depth)

@@ -120,10 +120,12 @@ def decrease_of_a_step(claim: Claim, depth: Depth) -> Evidence:
         return found if found.verdict != "proved" else Evidence("refuted", "algebra", "slack negative beyond 1/2")
     early = Tally()
     for start, rate in product((F(1), F(2), F(-3)), (F(1, 10), F(1, 2))):
-        for reading, unknown in {"x^(-1) = x^0": start, "gradient 0 at x^(-1)": F(0)}.items():
+        for reading, unknown in {"x^(-1) = x^0": start, "x^(-1) = x*, where the gradient is 0": F(0)}.items():
             after = orbit(1, 1, start, rate, 1).z[1]
             right = exact_value(change, {"z": start, "stale_1": start, "stale_2": unknown, "example_lr": rate})
-            where = {"t": 1, "start": start, "step": rate, "reading": reading, **stated(claim, {"example_lr": rate})}
+            where = {"t_1": 1, "t_2": 1, "e_1": 1, "e_2": -1, "x*": 0, "gamma": rate, "t": 1, "x^0": start,
+                     "x^1": after, "x^(T_1 - 1)": start, "x^(T_2 - 1)": unknown, "T_2 = 0, so": reading,
+                     **stated(claim, {"example_lr": rate})}  # fmt: skip
             early.at_most(after**2 - start**2, right, **where)
     if not early.witness:
         return found
@@ -174,10 +176,12 @@ def largest_gradient(claim: Claim, depth: Depth) -> Evidence:
         stated = exact_value(claim.formulas["G"], at)
         mended.equal(exact_value(_absolute(claim.formulas["G"]), at), max(6 * abs(start), F(6)), start=3 * start)
         path = orbit(first, 2, start, F(1, 10), 60)
+        run = {"t_1": first, "t_2": 2, "e_1": 3, "e_2": -3, "x*": 0, "gamma": F(1, 10), "x^0": 3 * start}
         for t, value in enumerate(path.z):
-            tally.at_most(6 * abs(value), stated, start=3 * start, t=t, quantity="|grad f|")
+            at_t = {"t": t, "x^t": 3 * value, "left side": "|grad f(x^t)| = 2|x^t - x*|"}
+            tally.at_most(6 * abs(value), stated, **run, **at_t)
         for t in range(1, 61):
-            tally.at_most(30 * abs(path.z[t] - path.z[t - 1]), stated, start=3 * start, t=t, quantity="|g^t|")
+            tally.at_most(30 * abs(path.z[t] - path.z[t - 1]), stated, **run, t=t, **{"left side": "|g^t|"})
     if mended.witness:
         return mended.evidence("exact", "exact orbits", "", domain=DOMAIN)
     if tally.witness:

@@ -36,23 +36,45 @@ def value_by_the_definition(claim: Claim, depth: Depth) -> Evidence:
     return Evidence("exact", "exact", "The value of the definition.", "p in {1/2, 1/10, 99/100}", 3)
 
 
+def _steps_of_fedavg(turns: tuple[int, int], rounds: int) -> F:
+    """FedAvg on Example 1 with means 1 and -1, from 7, at the steps 1/(2t)."""
+    x = F(7)
+    for t in range(1, rounds + 1):
+        mean = 1 if (t - 1) % sum(turns) < turns[0] else -1
+        x -= F(1, 2 * t) * 2 * (x - mean)
+    return x
+
+
+UNLIKE = (
+    "t_1 is not t_2 and e_1 is not e_2 (section 3.1 sets these cases aside), and small steps: 1/(2t), or constant ones "
+    "as they vanish (Theorem 1)"
+)
+
+
 @checks(paper.appA_MR, mutants=[mutate("distance", "may be 0", lambda e: sympy.Integer(0)), plus("share", -1)])
 def divergence_is_not_implied(claim: Claim, depth: Depth) -> Evidence:
-    """t_1 = t_2 = 1 with step 1/(2t): FedAvg runs through the averages of e_1, e_2, e_1, ..., and ends at x*."""
-    centres, x, length = (F(1), F(-1)), F(7), 200
-    for t in range(1, length + 1):
-        x -= F(1, 2 * t) * 2 * (x - centres[(t - 1) % 2])
+    """At the steps 1/(2t) FedAvg runs through the averages of the means of who took part, so it ends at their limit."""
     away = 1  # one of the two clients is away in every round, so z_r = 1
     if claim.formulas["share"] != away:
         return Evidence("inconsistent", "exact run", "M_R is R there.", witness={"M_R/R": away})
-    if claim.formulas["distance"].is_positive and x == 0:
-        return Evidence(
-            "refuted", "exact run",
-            "A share M_R/R that does not vanish leaves the bound uninformative; it does not show divergence: with the "
-            "steps 1/(2t) the iterates end at the minimiser.",
-            witness={"t1": 1, "t2": 1, "e": "(1, -1)", "x^0": 7, "step": "1/(2t)", "M_R/R": 1, "x^200": x, "x*": 0},
-        )  # fmt: skip
-    return Evidence("exact", "exact run", "M_R = R, and nothing follows for the distance.", cases=1)
+    tally = Tally()
+    tally.equal(_steps_of_fedavg((1, 1), 200), 0, t_1=1, t_2=1)
+    for first, second in ((2, 1), (1, 3), (5, 2)):
+        found = abs(_steps_of_fedavg((first, second), 30 * (first + second)))
+        tally.equal(found, F(abs(first - second), first + second), t_1=first, t_2=second)
+        tally.holds(bool(claim.formulas["distance"].is_positive), t_1=first, t_2=second, distance=found)
+    if tally.witness:
+        return tally.evidence("exact", "exact runs", "", domain="means 1 and -1")
+    return Evidence(
+        "conditional", "exact runs",
+        "M_R is R also for t_1 = t_2, where the steps 1/(2t) end at the minimiser. For other t_1 and t_2 the distance "
+        "at the ends of periods is |e_1 - e_2||t_1 - t_2|/(2(t_1 + t_2)), by Theorem 1 and not by M_R.",
+        "means 1 and -1, t_1, t_2 in (1, 1), (2, 1), (1, 3), (5, 2)",
+        tally.cases,
+        hypothesis=UNLIKE,
+        witness={"t_1": 1, "t_2": 1, "e_1": 1, "e_2": -1, "x^0": 7, "step at t": "1/(2t)", "M_R/R": 1, "x^200": 0,
+                 "x*": 0},
+    )  # fmt: skip
 
 
 @checks(paper.appD_client, mutants=[put("time", C, 1), times("space", 2), put("time", paper.size, paper.size**2)])

@@ -65,6 +65,8 @@ def constants(point: Point) -> dict[str, Any]:
         "start_distance": away,
         "example_gradient": max(2 * away, 2),
         "iterations": point["iterations"],
+        "first_mean": 1,
+        "second_mean": -1,
         **({"example_lr": point["example_lr"]} if "example_lr" in point else {}),
     }
 

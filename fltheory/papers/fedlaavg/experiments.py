@@ -30,7 +30,8 @@ appA_MR = paper.claim(
     formulas={"share": Integer(1), "distance": Symbol("positive_distance", positive=True)},
     uses=("fedlaavg.ex1", "fedlaavg.appA.z"),
     gap="A share M_R/R that does not vanish leaves the bound of [22] uninformative; it does not by itself show "
-    "divergence. For t_1 other than t_2 those updates do settle away from the minimiser (Theorem 1).",
+    "divergence. For t_1 other than t_2, e_1 other than e_2 and small steps the updates do settle away from the "
+    "minimiser; that follows from Theorem 1.",
 )  # fmt: skip
 appD_client = paper.claim(
     "appD.client", "Client time and space complexity",

@@ -121,7 +121,8 @@ lem4 = paper.claim(
     assumes=(ass1, ass3),
     bound=Bound("E|grad f_i(x^(t-1)) - grad f_i(x^(t0-1))|^2", _change, unit=SQUARE),
     uses=("fedlaavg.ass1", "fedlaavg.ass3", "fedlaavg.eq3", "fedlaavg.lem2"),
-    gap="t0 = 0 refers to x^(-1), which is not defined; and it rests on Lemma 2 at random iterations.",
+    gap="Its proof uses Lemma 2 at the random iterations T_i^t, which is valid when availability does not depend on "
+    "the samples. Read for t0 >= 1: t0 = 0 would refer to x^(-1), which is not defined.",
 )  # fmt: skip
 cor2 = paper.claim(
     "cor2", "Global gradient change between two iterates",
