@@ -21,6 +21,7 @@ from fltheory.ledger import Claim, ledger
 from fltheory.verdicts import needs, recorded
 
 UNITS = {"s": 1, "m": 60, "h": 3600}
+STEP_SIZES = {"local_lr", "global_lr", "example_lr"}
 
 
 def falsify_claim(claim_id: str, *, budget: str, seed: int = 0, out: Path | None = None) -> tuple[str, bool]:
@@ -78,10 +79,12 @@ def duration(argument: str, text: str) -> float:
 
 
 def _nothing(claim: Claim, search: Search) -> str:
+    letters = {symbol.name for condition in claim.conditions.values() for symbol in condition.free_symbols}
+    within = "; only step sizes within the stated conditions were tried" if letters & STEP_SIZES else ""
     return (
         f"{claim.id}: no counterexample in {search.seconds:.0f} s; {search.admitted} of {search.tried} points "
         "satisfied every condition, the largest left/right ratio found is "
-        f"{ratio_text(search.largest, '.4g')} (a found value, no supremum)"
+        f"{ratio_text(search.largest, '.4g')} (a found value, no supremum{within})"
     )
 
 
