@@ -88,11 +88,15 @@ def _from_theorem(claim: Claim) -> list[Fact]:
     return [nonnegative("Theorem 4.4 as repaired is within the bound", room)]
 
 
+STEP_CONDITIONS = ("product of steps", "local step", "local step and noise")
+
+
 def _conditions(claim: Claim) -> list[Fact]:
     """The setting's conditions are those of Theorem 4.4 at its step sizes."""
     rates, _ = _rates(claim)
-    facts = []
-    for name in ("product of steps", "local step", "local step and noise"):
+    some = {name: sympy.Dummy(name.name, positive=True) for name in (gap, sigma)}  # at 0 there is nothing to do
+    facts = [Fact("both step sizes are positive", all(rate.subs(some).is_positive for rate in rates.values()))]
+    for name in STEP_CONDITIONS:
         theirs = fedamd.thm44_repaired.conditions[name]
         ratio = sympy.simplify((theirs.lhs / theirs.rhs).subs(rates, simultaneous=True))
         if claim.id.endswith("-C"):
@@ -121,16 +125,17 @@ def _least_steps(condition: Any) -> Any:
 
 
 HALF = times("bound", F(1, 2))
+BACKWARDS = [times(step, -1) for step in ("local_lr", "global_lr")]
 for _claim, _mutants in (
     (
         fedamd.cor45_repaired,
-        [HALF, without("period"), without("product of steps"), without("local step"), without("local step and noise")],
+        [HALF, without("period"), *map(without, STEP_CONDITIONS), *BACKWARDS],
     ),
     (
         fedamd.cor45_repaired_b,
-        [HALF, without("period"), without("product of steps"), without("local step"), without("local step and noise")],
+        [HALF, without("period"), *map(without, STEP_CONDITIONS), *BACKWARDS],
     ),
-    (fedamd.cor45_repaired_c, [HALF, without("period"), without("local steps")]),
+    (fedamd.cor45_repaired_c, [HALF, without("period"), without("local steps"), *BACKWARDS]),
 ):
 
     @checks(_claim, mutants=_mutants)
