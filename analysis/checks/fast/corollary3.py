@@ -24,11 +24,11 @@ checks = CheckBook()
 
 
 def _tuned_terms(claim: Claim, terms: dict[str, Any]) -> Evidence:
-    """Whether each term at the tuned step is its stated order times numbers and the logarithm."""
+    """Whether each term at the tuned step is its stated order times positive numbers and the logarithm."""
     off, orders = {}, []
     for name, term in terms.items():
         ratio = sympy.simplify(term.subs(eta, claim.formulas["step"]) / claim.formulas[name])
-        if ratio.free_symbols - {fast.logarithm}:
+        if ratio.free_symbols - {fast.logarithm} or ratio.could_extract_minus_sign():
             off[f"{name} over what is stated"] = ratio = ratio.subs(mu, sympy.Symbol("mu"))
             orders.append(f"{name} off by {ratio.subs(fast.logarithm, 1).as_coeff_Mul()[1]}")
     if not off:
@@ -149,7 +149,12 @@ def explicit_bound(claim: Claim, depth: Depth) -> Evidence:
 
 @checks(
     fast.cor3_repaired,
-    mutants=[put("share term", mu**2, mu), put("heterogeneity term", sigma_G**2, sigma_G), put("noise term", R, R**2)],
+    mutants=[
+        put("share term", mu**2, mu),
+        put("heterogeneity term", sigma_G**2, sigma_G),
+        put("noise term", R, R**2),
+        times("step", -1),
+    ],
 )
 def orders_of_the_appendix(claim: Claim, depth: Depth) -> Evidence:
     """The terms of the appendix version at the logarithmic step."""

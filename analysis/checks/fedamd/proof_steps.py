@@ -186,6 +186,12 @@ def _at_the_largest_step(coefficient: Any, stated: Claim) -> Any:
     return coefficient.subs(L_sigma, sympy.sqrt(noise * b_small / K) / eta_l).subs(eta_l, step / (K * L))
 
 
+def _least_count(coefficient: Any, allowed: Any, count: Any) -> Any:
+    """From which value of `count` on a coefficient a + b/count is at most `allowed`."""
+    rest = coefficient.subs(K, sympy.oo)
+    return sympy.cancel((coefficient - rest) * count) / (allowed - rest) if rest < allowed else sympy.oo
+
+
 def _doubled(claim: Claim) -> list[Mutant]:
     """Each of the two parts of the coefficient twice."""
     return [plus("largest", term) for term in claim.formulas["largest"].args]
@@ -208,15 +214,23 @@ def coefficient_of_the_gradient(claim: Claim, depth: Depth) -> Evidence:
     printed = chain(steps, "")
     if printed.verdict != "proved":
         return printed
-    rest = largest.subs(K, sympy.oo)
-    least = sympy.cancel((largest - rest) * count) / (allowed - rest) if rest < allowed else sympy.oo
+    least = _least_count(largest, allowed, count)
     if least <= 1:
         return Evidence("proved", "algebra", f"The coefficient is at most {allowed}.", cases=1)
     form = in_text(claim)
-    known = f"above {allowed} whatever {form(count)} is"
-    if least < sympy.oo:
-        known = f"at most {allowed} exactly where {form(count)} >= {sympy.ceiling(least)}"
+
+    def known(least: Any) -> str:
+        if least <= 1:
+            return f"at most {allowed} whatever {form(count)} is"
+        if least < sympy.oo:
+            return f"at most {allowed} exactly where {form(count)} >= {sympy.ceiling(least)}"
+        return f"above {allowed} whatever {form(count)} is"
+
+    other = sympy.expand(sympy.cancel(_at_the_largest_step(coefficient, fedamd.thm48)))
     ones = dict.fromkeys(sorted(largest.free_symbols, key=str), 1)
     witness = {**{symbol.name: 1 for symbol in ones}, "coefficient": largest.subs(ones), "allowed": allowed}
-    summary = f"At the largest local step the coefficient is {form(largest)}, {known}."
+    summary = (
+        f"At the largest local step the coefficient is {form(largest)}, {known(least)}. At the largest local step of "
+        f"Theorem 4.8 it is {form(other)}, {known(_least_count(other, allowed, count))}."
+    )
     return Evidence("inconsistent", "algebra", summary, cases=1, witness=witness)
