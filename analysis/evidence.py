@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fltheory.distributions.symbolic import Step
 
 
+EVERYWHERE = "all parameters that the conditions admit"  # the domain of a proof
 SAME = 1e-9  # a ratio this near to 1 is 1 up to the rounding of a computation
 
 
@@ -26,6 +27,7 @@ class Evidence:
     method      how: "algebra", "enumeration", "exact grid", "simulation", ...
     summary     one sentence a reader can quote
     domain      over which parameters
+    steps       of a proof: what was certified, in order
     cases       how many cases were decided
     largest     the largest left/right ratio found (a found value, never a supremum); None if no bound
     largest_at  name -> value of where that was, as far as it is known
@@ -44,10 +46,11 @@ class Evidence:
     witness: Mapping[str, Any] = field(default_factory=dict)
     largest_at: Mapping[str, Any] = field(default_factory=dict)
     reading: str = ""
+    steps: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """A plain dictionary, empty fields left out, exact numbers as strings."""
-        kept = {k: v for k, v in vars(self).items() if v not in ("", 0, None) and v != {}}
+        kept = {k: v for k, v in vars(self).items() if v not in ("", 0, None, ()) and v != {}}
         for name in ("witness", "largest_at"):
             if name in kept:
                 kept[name] = {k: v if isinstance(v, int | float | bool) else _text(v) for k, v in kept[name].items()}
@@ -167,7 +170,7 @@ def algebra(
             return Evidence("not checked", "algebra", f"not decided: {step.statement}", cases=len(done))
         witness = {"step": step.statement, "residual": value}
         return Evidence("refuted", "algebra", f"fails: {step.statement}", cases=len(done), witness=witness)
-    return Evidence(good, "algebra", summary, "; ".join(done), len(done))
+    return Evidence(good, "algebra", summary, EVERYWHERE, len(done), steps=tuple(done))
 
 
 def _text(value: Any) -> str:

@@ -156,6 +156,8 @@ def _verdict_lines(claim: Claim, entry: dict[str, Any] | None) -> list[str]:
         if "domain" in evidence:
             cases = counted(evidence.get("cases", 0), "case")
             lines.append(fill(f"over: {evidence['domain'].removesuffix('.')} ({cases})", 100, **_INDENT))
+        if "steps" in evidence:
+            lines += ["  certified steps", *(f"    {step}" for step in evidence["steps"])]
         if "largest_at" in evidence and "largest" in evidence:
             where = ", ".join(f"{name} = {short(value)}" for name, value in evidence["largest_at"].items())
             lines.append(

@@ -15,7 +15,7 @@ from typing import Any
 import sympy
 from sympy import Dummy
 
-from analysis.evidence import Evidence
+from analysis.evidence import EVERYWHERE, Evidence
 from fltheory.distributions.symbolic import Step
 from fltheory.ledger import Claim
 
@@ -93,14 +93,14 @@ def weighted_sum(expression: Any, variable: Any, sums: Mapping[int, Any]) -> Any
     return sum(coefficient * sums[power] for power, coefficient in enumerate(powers))
 
 
-def chain(steps: Iterable[Fact], summary: str) -> Evidence:
-    """`proved` if every step holds, else `not checked` with the first that does not."""
+def chain(steps: Iterable[Fact], summary: str, over: str = EVERYWHERE) -> Evidence:
+    """`proved` over all of `over` if every step holds, else `not checked` with the first that does not."""
     done: list[str] = []
     for step in steps:
         if not step.holds:
             return Evidence("not checked", "algebra", f"not certified: {step.statement}", cases=len(done))
         done.append(step.statement)
-    return Evidence("proved", "algebra", summary, "; ".join(done), len(done))
+    return Evidence("proved", "algebra", summary, over, len(done), steps=tuple(done))
 
 
 def proved(facts: Iterable[Fact], points: Evidence, summary: str) -> Evidence:
@@ -114,10 +114,11 @@ def proved(facts: Iterable[Fact], points: Evidence, summary: str) -> Evidence:
         "proved",
         "algebra and exact points",
         f"{summary} {points.summary}",
-        f"all parameters that the conditions admit. Steps: {found.domain}. Points: {points.domain}",
+        f"{found.domain}; points: {points.domain}",
         found.cases + points.cases,
         points.largest,
         largest_at=points.largest_at,
+        steps=found.steps,
     )
 
 
@@ -127,7 +128,8 @@ def confirmed(proof: Evidence, numbers: Evidence) -> Evidence:
         return numbers
     if proof.verdict != "proved":
         return proof
-    return replace(joined(proof, numbers), largest=numbers.largest, largest_at=numbers.largest_at)
+    domain = f"{proof.domain}; points: {numbers.domain}"
+    return replace(joined(proof, numbers), domain=domain, largest=numbers.largest, largest_at=numbers.largest_at)
 
 
 def joined(first: Evidence, second: Evidence) -> Evidence:

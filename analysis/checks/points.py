@@ -117,11 +117,9 @@ def not_broken(trial: Trial, claim: Claim, number: int, summary: str = "") -> Ev
     largest = float(ratio_text(search.largest, ".3g"))
     ratio = ratio_text(largest, ".6g")
     found = f"{summary} No violation at {search.admitted} admitted points, largest ratio found {ratio}."
-    place = Tally()
+    place, where = Tally(), f"a seeded search of `{trial.name}`"
     place.rate(search.largest, search.largest_at)
-    return Evidence(
-        "supported", "search", found.strip(), trial.name, search.admitted, largest, largest_at=place.largest_at
-    )
+    return Evidence("supported", "search", found.strip(), where, search.admitted, largest, largest_at=place.largest_at)
 
 
 def _short(value: Any) -> Any:

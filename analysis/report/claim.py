@@ -114,6 +114,8 @@ def _evidence(evidence: Mapping[str, Any]) -> Html:
         pairs.append(("Largest ratio of left to right side found", f"{ratio} at {where}" if where else ratio))
     parts = [element("p", badge(evidence["verdict"]), f" by {evidence['method']}: ", prose(evidence["summary"]))]
     parts += [terms(pairs)] if pairs else []
+    if "steps" in evidence:
+        parts += [element("h3", "Certified steps"), items(map(prose, evidence["steps"]), "ol")]
     if "witness" in evidence:
         parts += [element("h3", "Witness"), _witness(evidence["witness"])]
     return element("div", *parts, class_="evidence")

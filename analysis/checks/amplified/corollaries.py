@@ -302,6 +302,7 @@ def interval_is_a_number_of_rounds(claim: Claim, depth: Depth) -> Evidence:
         found.domain, found.cases,
         hypothesis="P rounded to a whole number that is at least 1, v > 0",
         witness=given | {"S": size, "P": float(f"{chosen:.4g}")} | held,
+        steps=found.steps,
     )  # fmt: skip
 
 

@@ -122,6 +122,7 @@ def relative_to_the_scaled_error(claim: Claim, depth: Depth) -> Evidence:
         "a sigma^2 times that without 1 + sigma^2, smallest at a = 1/sigma, and grows like 1/a as a falls.",
         found.domain, found.cases, hypothesis="the error is measured on the scaled objective, as the authors note",
         witness={"L": 2, "calF": 3, "rho": 0.5, "I": 2, "T": 1000, "sigma": 1.5, **values},
+        steps=found.steps,
     )  # fmt: skip
 
 

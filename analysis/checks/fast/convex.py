@@ -9,6 +9,7 @@ from analysis.checks.certificates import chain, confirmed, joined
 from analysis.checks.fast.branches import held_on_branches
 from analysis.checks.fast.coins import coins_appendix, coins_main, coins_repaired, held, one_round
 from analysis.checks.fast.contraction import all_rounds_covered, one_round_covered
+from analysis.checks.fast.proof import COINS
 from analysis.checks.tools import INDEPENDENT_NOISE, rational_sample, reading
 from analysis.evidence import Evidence, algebra
 from analysis.trials import Trial
@@ -33,7 +34,9 @@ _BOUND_MUTANTS = [
 
 
 def _rounds(trial: Trial, claim: Claim, depth: Depth) -> Evidence:
-    proof = chain(all_rounds_covered(claim, claim.formulas["epsilon"]), "One round with this epsilon, then R of them.")
+    proof = chain(
+        all_rounds_covered(claim, claim.formulas["epsilon"]), "One round with this epsilon, then R of them.", COINS
+    )
     return confirmed(proof, held(trial, claim, depth))
 
 
@@ -53,7 +56,8 @@ def _rounds(trial: Trial, claim: Claim, depth: Depth) -> Evidence:
 def one_round_of_the_proof(claim: Claim, depth: Depth) -> Evidence:
     """The chain; exact rounds for any epsilon from 1/100 to 100, of quadratics and of branches."""
     assert claim.bound is not None
-    proof = chain(one_round_covered(claim, claim.bound.rhs), "The noise is split from the drift of the gradients only.")
+    summary = "The noise is split from the drift of the gradients only."
+    proof = chain(one_round_covered(claim, claim.bound.rhs), summary, COINS)
     quadratics, branches = held(one_round, claim, depth), held_on_branches(claim, depth)
     if quadratics.verdict == "refuted":
         return quadratics

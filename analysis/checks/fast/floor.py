@@ -19,7 +19,7 @@ from analysis.checks.certificates import (
     limit_of,
     nonnegative,
 )
-from analysis.checks.fast.proof import drift, sizes, squares
+from analysis.checks.fast.proof import COINS, SCHEDULES, drift, sizes, squares
 from analysis.checks.fast.schedules import PARTS, any_schedule, coins, coins_with_weight, numbers, waves_any_schedule
 from analysis.checks.tools import INDEPENDENT_NOISE, reading
 from analysis.evidence import Evidence
@@ -144,7 +144,7 @@ def _step_mutants() -> list[Mutant]:
 @reading(INDEPENDENT_NOISE)
 def any_schedule_by_certificates(claim: Claim, depth: Depth) -> Evidence:
     """The proof's steps down to the constants; runs of both trials."""
-    proof = chain(_chain_a(claim), "From the descent lemma, with the drift of local steps, step by step.")
+    proof = chain(_chain_a(claim), "From the descent lemma, with the drift of local steps, step by step.", SCHEDULES)
     family = numbers(any_schedule, claim, depth, "No violation on the family", "any schedule of equal rounds in blocks")
     if family.verdict == "refuted":
         return family
@@ -169,8 +169,8 @@ def any_schedule_by_certificates(claim: Claim, depth: Depth) -> Evidence:
 @reading(INDEPENDENT_NOISE)
 def coins_by_certificates(claim: Claim, depth: Depth) -> Evidence:
     """The proof's steps at alpha = 1 down to the constants; closed forms of runs with up to 10^9 rounds."""
-    proof = chain(_chain_b(claim), "From the descent lemma; the coin mixes both kinds of rounds.")
-    return confirmed(proof, numbers(coins, claim, depth, "No violation on the family", "coins"))
+    proof = chain(_chain_b(claim), "From the descent lemma; the coin mixes both kinds of rounds.", COINS)
+    return confirmed(proof, numbers(coins, claim, depth, "No violation on the family", "snapshots by a coin"))
 
 
 NEAR = {"variance": 0.0, "half": 1, "sampled": 2, "step_share": 0.0008, "weight": 0.01, "rounds": 10**9, "steps": 1}
@@ -191,6 +191,8 @@ NEAR = {"variance": 0.0, "half": 1, "sampled": 2, "step_share": 0.0008, "weight"
 @reading(INDEPENDENT_NOISE)
 def sharp_form_by_certificates(claim: Claim, depth: Depth) -> Evidence:
     """The same steps with alpha free; near eta = 0 the bound is close to what the family does."""
-    proof = chain(_chain_sharp(claim), "The same chain with the weight of Young's inequality left free.")
-    found = numbers(coins_with_weight, claim, depth, "No violation on the family", "coins", (*PARTS, NEAR))
+    proof = chain(_chain_sharp(claim), "The same chain with the weight of Young's inequality left free.", COINS)
+    found = numbers(
+        coins_with_weight, claim, depth, "No violation on the family", "snapshots by a coin", (*PARTS, NEAR)
+    )
     return confirmed(proof, found)

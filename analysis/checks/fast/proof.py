@@ -11,6 +11,9 @@ from sympy import Rational, exp, symbols
 from analysis.checks.certificates import Fact, identity, more_than, nonnegative
 from fltheory.papers.fast import M, m, tau
 
+# What the proofs of both theorems are about.
+RUNS = "all clients and parameters that assumptions and conditions admit, whoever is asked in the arbitrary rounds"
+SCHEDULES, COINS = f"{RUNS}, and all schedules of snapshots", f"{RUNS}, and all probabilities of a snapshot"
 DRIFT = Rational(1, 8)  # the largest L K eta for which the drift bound is used
 
 

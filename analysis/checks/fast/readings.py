@@ -11,6 +11,7 @@ from analysis.checks import CheckBook, Depth, Mutant, put, times, without
 from analysis.checks.certificates import chain, confirmed, identity
 from analysis.checks.fast.coins import SPACE, sides
 from analysis.checks.fast.contraction import all_rounds_covered
+from analysis.checks.fast.proof import COINS
 from analysis.checks.points import not_broken, witnessed
 from analysis.checks.tools import INDEPENDENT_NOISE, reading
 from analysis.domains import Real, Whole
@@ -93,7 +94,7 @@ def condition_of_one_with_bound_of_the_other(claim: Claim, depth: Depth) -> Evid
 def the_other_mixture(claim: Claim, depth: Depth) -> Evidence:
     """The chain: a round needs less than 15/2 where the bound has 8, and (1-q)/2 fits in between; a seeded search."""
     facts = all_rounds_covered(claim, 1 / (K * eta), spare=Rational(1, 2))
-    proof = chain(facts, "15/2 + (1-q)/2 <= 8: the term with 1 - q is not needed.")
+    proof = chain(facts, "15/2 + (1-q)/2 <= 8: the term with 1 - q is not needed.", COINS)
     return confirmed(
         proof, not_broken(coins_mixed_reverse, claim, {"quick": 300, "default": 2000, "deep": 50_000}[depth])
     )

@@ -24,7 +24,7 @@ def _slip(proof: Evidence, summary: str, witness: dict[str, Any]) -> Evidence:
     """A slip that is shown together with what mends it; nothing where the steps do not hold."""
     if proof.verdict != "proved":
         return proof
-    return Evidence("inconsistent", "algebra", summary, proof.domain, proof.cases, witness=witness)
+    return Evidence("inconsistent", "algebra", summary, proof.domain, proof.cases, witness=witness, steps=proof.steps)
 
 
 # ---- Lemma 1 -------------------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ def orders_of_the_printed_settings(claim: Claim, depth: Depth) -> Evidence:
         return found
     return Evidence(
         "conditional", "algebra", "The orders follow from (47), which holds for bounded tau.", found.domain, 3,
-        hypothesis="tau is bounded, and F(x_0) - F_* and L count as constants",
+        hypothesis="tau is bounded, and F(x_0) - F_* and L count as constants", steps=found.steps,
     )  # fmt: skip
 
 

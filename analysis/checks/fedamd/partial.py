@@ -288,6 +288,7 @@ def costs_of_the_sequential_setting(claim: Claim, depth: Depth) -> Evidence:
     return Evidence(
         "conditional", "algebra", "The orders follow from Theorem 4.6; traffic is counted for one participant.",
         found.domain, 2, hypothesis="communication is counted per participant, and Theorem 4.6", witness=where,
+        steps=found.steps,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction as F
 
 import sympy
@@ -13,7 +14,7 @@ from analysis.checks.fedau.no_minimum import HYPOTHESIS, NEEDS, gradients_that_s
 from analysis.checks.fedau.quadratics import Run, cyclic
 from analysis.checks.points import drawn, tally_of
 from analysis.domains import Real, Several, Whole
-from analysis.evidence import Evidence, conditional
+from analysis.evidence import EVERYWHERE, Evidence, conditional
 from analysis.trials import Point, Sides, right_side
 from fltheory.ledger import Claim
 from fltheory.papers import fedau
@@ -111,12 +112,12 @@ def descent_lemma_summed(claim: Claim, depth: Depth) -> Evidence:
         if not fact.holds:
             return Evidence("not checked", "algebra", f"The proof does not reach it: {fact.statement}.")
     number = {"quick": 50, "default": 300, "deep": 5000}[depth]
-    steps = "; ".join(fact.statement for fact in facts)
-    return conditional(
+    found = conditional(
         gradients_that_stay(claim),
         tally_of(runs_with_constant_weights, claim, drawn(runs_with_constant_weights, number)),
         HYPOTHESIS,
         "algebra and exact points",
         f"Lemma B.3.3 without mismatch, summed; {NEEDS}.",
-        domain=f"all parameters that the conditions admit ({steps}); points of {runs_with_constant_weights.name}",
+        domain=f"{EVERYWHERE}; points: drawn from `{runs_with_constant_weights.name}`",
     )
+    return replace(found, steps=tuple(fact.statement for fact in facts))

@@ -130,7 +130,7 @@ def converges_to_x(claim: Claim, depth: Depth) -> Evidence:
         witness = {"step": 1, "t1": 1, "t2": 1, "factor of a period": 1}
         return Evidence("refuted", "algebra", "At step 1 the distance from X keeps its size.", witness=witness)
     summary = "Fixed point of the period map, which contracts by (1 - 2 gamma)^n, of size below 1 for 0 < gamma < 1."
-    return Evidence("proved", "algebra", summary, f"step in {asked}", 2)
+    return Evidence("proved", "algebra", summary, f"{asked.inf} < gamma < {asked.sup}", 2)
 
 
 @checks(

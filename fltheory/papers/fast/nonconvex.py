@@ -73,7 +73,8 @@ thm1 = paper.claim(
     ),
     repaired_by="fast.thm1.repaired-A",
     gap="The last step of (24) needs lower bounds of sums over rounds, which minima or averages would give. With "
-    "averages it is valid up to constants (thm1.averages).",
+    "averages it is valid up to constants (thm1.averages), but the condition on q then keeps the gradients large "
+    "(law.floor).",
 )  # fmt: skip
 
 thm1_q1 = paper.claim(
@@ -98,13 +99,12 @@ thm1_q1 = paper.claim(
 
 thm1_averages = paper.claim(
     "thm1.averages", "Theorem 1 with averages in the q-condition",
-    kind="theorem", where="Theorem 1 and its proof, G_1, G_2, G_3 as averages",
-    words="With averages over the snapshot or the arbitrary rounds in place of the maxima, and the condition on q as "
-    "it is derived, the last step of (24) is valid with 8 - 2q before the noise term and a slightly smaller step. It "
-    "is a bound on a run of which the "
-    "condition already says that its gradients stay large, unless 1 - q is small (law.floor).",
+    kind="theorem", where="ours: Theorem 1 with G_1, G_2, G_3 as averages", origin="ours",
+    words="Theorem 1 with averages over the snapshot or the arbitrary rounds in place of the maxima, the condition on "
+    "q as it is derived, 8 - 2q in place of 4 before the noise term, and eta <= 1/(2 sqrt(30) KL) in place of "
+    "1/(8KL). For q < 1 its condition on q holds only in runs whose gradients stay large (law.floor).",
     assumes=(ass1, ass2, ass3),
-    conditions=STEPS | {"arbitrary rounds": eta <= 1 / (2 * sqrt(30) * L * K)} | DERIVED,
+    conditions={"noise": STEPS["noise"], "arbitrary rounds": eta <= 1 / (2 * sqrt(30) * L * K)} | DERIVED,
     bound=Bound(
         AVERAGE,
         OPTIMISATION + (8 - 2 * q) * s * L * eta * sigma**2 + (120 - 60 * q) * h**2 * sigma_G**2,
