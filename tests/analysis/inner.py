@@ -18,7 +18,7 @@ from sympy.core.relational import Relational
 from analysis.checks import Mutant, mutate, summands
 from fltheory.ledger import Claim
 from fltheory.papers import amplified, fast, fedamd, fedau
-from fltheory.papers.fedlaavg.setting import is_available
+from fltheory.papers.fedlaavg.setting import any_client, is_available
 from fltheory.symbols import QUANTITIES
 
 EXPONENTS = (sympy.Integer(2), sympy.Rational(1, 2), sympy.Integer(0))
@@ -26,7 +26,7 @@ WHOLE = (sympy.Integer(2), sympy.Integer(0))  # of formulas, which are compared 
 LARGE = 8  # a bound need not be tight: one that is smaller by less than this factor may still be true
 SMALL = 1.5  # a proof notices less, such as p^2 for p in 1 - p^A
 DRAWS = 4000
-INDICATORS = {fedamd.subsampled, fedau.participated, is_available}  # 0 or 1
+INDICATORS = {fedamd.subsampled, fedau.participated, is_available, any_client}  # 0 or 1
 SHARES = {fast.q, amplified.rho}  # weights that sum to one have a norm of at most 1
 
 

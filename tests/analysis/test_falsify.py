@@ -327,7 +327,7 @@ def test_a_search_that_finds_nothing_says_what_is_recorded(
     assert text.endswith(says) if says else "recorded" not in text
 
 
-@pytest.mark.parametrize("claim_id", ["fedlaavg.thm3", "fedlaavg.eq33", "fedlaavg.eq52", "fedlaavg.lem3", "fedlaavg.lem4"])
+@pytest.mark.parametrize("claim_id", [f"fedlaavg.{name}" for name in ("thm3", "eq33", "eq52", "lem3", "lem4", "cor2")])
 def test_a_trial_in_which_availability_reacts_says_so(claim_id: str) -> None:
     reacting = [trial for trial in all_trials()[claim_id] if "policy" in trial.space]
     assert len(reacting) == 1

@@ -102,7 +102,7 @@ def algorithm_3_with_the_factor(claim: Claim, depth: Depth) -> Evidence:
     return _equivalence(claim, "refuted")
 
 
-@checks(by_rounds.eq39, mutants=[put("updated", setting.is_available, setting.takes_part)])
+@checks(by_rounds.eq39, mutants=[put("updated", setting.any_client, setting.takes_part)])
 def who_updates(claim: Claim, depth: Depth) -> Evidence:
     """Clients for which the update is prescribed but that have no gradient in that round."""
     who = take_part((3, 3, 1), 3, 2, 1, 2)
@@ -117,7 +117,9 @@ def who_updates(claim: Claim, depth: Depth) -> Evidence:
 
 
 def _counted(what: Any, who: Any) -> list[list[int]]:
-    """Clients, round by round, of which `is_available` or `takes_part` is true."""
+    """Clients, round by round, of which `any_client`, `is_available` or `takes_part` is true."""
+    if what == setting.any_client:
+        return [list(range(row.size)) for row in who.available]
     if what == setting.takes_part:
         return list(who.chosen)
     return [np.flatnonzero(row).tolist() for row in who.available]

@@ -43,9 +43,11 @@ fig2_caption = paper.claim(
 b23_ratio = paper.claim(
     "fact.b23-ratio", "B.2.3 calls the uniform share Ratio",
     kind="remark", where="Appendix B.2.3, against the note to the tables",
-    words="A larger lambda gives a larger share of uniform participation (Ratio).",
-    formulas={"end of the sweep": Integer(9)},
-    gap="The note to the tables defines Ratio as the share of arbitrary rounds, and the tables follow the note.",
+    words="A larger lambda gives a larger share of uniform rounds, which is called Ratio; so Ratio grows from "
+    "lambda = 1 to the largest lambda of the tables.",
+    formulas={"largest lambda": Integer(9)},
+    gap="The share of uniform rounds does grow. Ratio is the share of arbitrary rounds, by the note to the tables and "
+    "in the tables; only its name in the brackets is a slip.",
     uses=("fast.table5", "fast.table8"),
 )  # fmt: skip
 

@@ -121,11 +121,12 @@ eq75 = paper.claim(
 eq78 = paper.claim(
     "eq78", "(78): noise coefficient",
     kind="equation", where="(78)",
-    words="E F(x_t) - E F(x_0) within a cycle is at most -(eta_s eta_l K/4) sum E|grad F|^2 + eta_s eta_l^2 L K^2 "
-    "((4 eta_s + 6 eta_l K L) rounds + 48 eta_s^2 eta_l^2 K tau^2 L) 1{b<n} sigma^2/(Mb).",
+    words="For a round t in the cycle after the anchor round t_0, E F(x_t) - E F(x_{t_0}) is at most "
+    "-(eta_s eta_l K/4) times the sum of E|grad F(x_s)|^2 over t_0 <= s < t, plus eta_s eta_l^2 L K^2 "
+    "((4 eta_s + 6 eta_l K L)(t - t_0) + 48 eta_s^2 eta_l^2 K tau^2 L) 1{b<n} sigma^2/(Mb).",
     assumes=(A41, A42, A43),
     bound=Bound(
-        "E F(x_t) - E F(x_0)",
+        "E F(x_t) - E F(x_{t_0})",
         -eta / 4 * gradient_square_sum
         + eta_s * eta_l**2 * L * K**2
         * ((4 * eta_s + 6 * eta_l * K * L) * since_anchor + 48 * eta_s**2 * eta_l**2 * K * tau**2 * L) * anchor_noise,

@@ -26,7 +26,7 @@ from fltheory.papers.fedlaavg.letters import (
     paper,
     sigma,
 )
-from fltheory.papers.fedlaavg.setting import ass1, ass2, ass3, ass5, is_available
+from fltheory.papers.fedlaavg.setting import any_client, ass1, ass2, ass3, ass5
 from fltheory.symbols import Max
 from fltheory.units import GRADIENT, LOSS
 
@@ -58,11 +58,11 @@ eq38 = paper.claim(
 eq39 = paper.claim(
     "eq39", "(39): virtual local update",
     kind="equation", where="(39)",
-    words="x_i^t = x_i^(t-1) - gamma g_i^t for the clients of which `updated` is true, given in Algorithm 3 without "
-    "restriction.",
-    formulas={"updated": is_available},
+    words="In every iteration t the clients of which `updated` is true take the step x_i^t = x_i^(t-1) - gamma g_i^t. "
+    "Algorithm 3 prints it without a restriction, thus for all clients.",
+    formulas={"updated": any_client},
     uses=("fedlaavg.alg2",),
-    gap="g_i^t exists for the selected clients only.",
+    gap="g_i^t exists for the selected clients only, as the line before (38) says; they are meant.",
 )  # fmt: skip
 alg3 = paper.claim(
     "alg3", "Virtual iterates equivalent to Algorithm 2",
@@ -109,7 +109,9 @@ lem6 = paper.claim(
 lem7 = paper.claim(
     "lem7", "Round-based form of Lemma 3",
     kind="lemma", where="Lemma 7",
-    words="The mean square of the sum of gradient errors equals the sum of the mean squares; here, is at most that.",
+    words="Lemma 3 for Algorithm 3: the mean square of the sum over i of the gradient errors g_i^s - "
+    "grad f_i(x_i^(s - 1)), with s = R_i C - r C + t, equals the sum of their mean squares. The proofs use that it is "
+    "at most that sum, which is the bound.",
     assumes=(ass2, ass5),
     bound=Bound("E|sum of gradient errors|^2", noise_square_sum, unit=SQUARE),
     uses=("fedlaavg.lem3",),

@@ -106,8 +106,8 @@ lem2 = paper.claim(
 lem3 = paper.claim(
     "lem3", "Squared sum of gradient errors equals sum of squares",
     kind="lemma", where="Lemma 3; (16) to (18)",
-    words="E|sum_i (g_i^(T_i) - grad f_i(x^(T_i - 1)))|^2 equals the sum over i of the mean squares; here, is at most "
-    "that.",
+    words="The mean square of the sum over i of the gradient errors g_i^(T_i) - grad f_i(x^(T_i - 1)) equals the sum "
+    "of their mean squares. The proofs use that it is at most that sum, which is the bound.",
     assumes=(ass2, ass4),
     bound=Bound("E|sum of gradient errors|^2", noise_square_sum, unit=SQUARE),
     uses=("fedlaavg.ass2", "fedlaavg.def.T"),

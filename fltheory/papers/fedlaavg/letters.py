@@ -46,6 +46,7 @@ paper = Paper(
         "data_share": "share of the client in all data", "day_length": "iterations of a day",
         "decrease": "expected fall of the objective in an iteration", "first_mean": "mean of client 1's samples",
         "g": "mean of the clients' latest gradients", "is_available": "whether the client is available",
+        "any_client": "true of every client",
         "local_step_count": "local steps of a round", "m": "mean of the stale client gradients",
         "mean": "mean latest gradient", "noise_variances": "mean of the variances of both clients' samples",
         "now": "global gradient at the current iterate", "old": "global gradient at the most outdated iterate in use",

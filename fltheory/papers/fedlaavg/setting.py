@@ -10,7 +10,7 @@ from sympy import Integer, Symbol
 from fltheory.assumptions import Holding, bounded_client_gradients, bounded_gaps, bounded_noise, smooth
 from fltheory.papers.fedlaavg.letters import LARGEST_AGE, E, G, K, L, N, data_share, e1, e2, gamma, paper, sigma
 
-is_available, takes_part = Symbol("is_available"), Symbol("takes_part")
+is_available, takes_part, any_client = map(Symbol, ("is_available", "takes_part", "any_client"))
 day_length = Symbol("day_length", integer=True, positive=True)
 point = Symbol("point", real=True)
 noise_variances = Symbol("noise_variances", nonnegative=True)  # half the sum of Var(xi_i)
