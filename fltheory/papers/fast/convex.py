@@ -144,7 +144,8 @@ thm2_gen = paper.claim(
 eq39 = paper.claim(
     "eq39", "(39): combined one-step inequality",
     kind="equation", where="(39)",
-    words="The first line of (39) has the noise term 4K s eta^2 sigma^2, the second 2K s eta^2 sigma^2.",
+    words="In (39) the noise term is first 4K s eta^2 sigma^2, then 2K s eta^2 sigma^2, with s = q/m + (1 - q)/n. It "
+    "comes from (30) and (38), the terms of a uniform and of an arbitrary round, weighted with q and 1 - q.",
     formulas={
         "first line": 4 * K * s * eta**2 * sigma**2, "second line": 2 * K * s * eta**2 * sigma**2,
         "uniform round": 2 * K * eta**2 * sigma**2 / m, "arbitrary round": 2 * K * eta**2 * sigma**2 / n,
