@@ -136,4 +136,7 @@ def joined(first: Evidence, second: Evidence) -> Evidence:
     """Two findings of one kind as one, in the words of the first."""
     summary, cases = f"{first.summary} {second.summary}", first.cases + second.cases
     larger = max(first, second, key=lambda found: found.largest or 0.0)
-    return replace(first, summary=summary, cases=cases, largest=larger.largest or 0.0, largest_at=larger.largest_at)
+    domain = "; ".join(dict.fromkeys(found.domain for found in (first, second)))
+    return replace(
+        first, summary=summary, domain=domain, cases=cases, largest=larger.largest or 0.0, largest_at=larger.largest_at
+    )

@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 import sympy
 
+from analysis.checks.certificates import Fact, chain, confirmed, joined
 from analysis.evidence import Evidence, Tally, algebra, conditional, ratio_text
 from fltheory.distributions.symbolic import Step
 from fltheory.verdicts import VERDICTS, headline
@@ -116,3 +117,12 @@ def test_a_ratio_below_1_never_reads_as_1(ratio: float, form: str, text: str) ->
 def test_nothing_decided_is_not_checked() -> None:
     assert Tally().evidence("exact", "m", "s", domain="d").verdict == "not checked"
     assert conditional(tally((3, 2)), Tally(), "h", "m", "s", domain="d").verdict == "not checked"
+
+
+def test_a_proof_says_what_it_ranges_over_and_lists_its_steps_apart() -> None:
+    proof = chain([Fact("one", True), Fact("two", True)], "s", "all x")
+    points = Evidence("exact", "m", "s", "few x", 1)
+    assert (proof.domain, proof.to_json()["steps"]) == ("all x", ("one", "two"))
+    found = confirmed(proof, joined(points, Evidence("exact", "m", "s", "other x", 1)))
+    assert (found.domain, found.steps) == ("all x; points: few x; other x", ("one", "two"))
+    assert "steps" not in points.to_json()

@@ -12,8 +12,9 @@ from analysis.checks.certificates import Fact, identity, more_than, nonnegative
 from fltheory.papers.fast import M, m, tau
 
 # What the proofs of both theorems are about.
-RUNS = "all clients and parameters that assumptions and conditions admit, whoever is asked in the arbitrary rounds"
-SCHEDULES, COINS = f"{RUNS}, and all schedules of snapshots", f"{RUNS}, and all probabilities of a snapshot"
+ADMITTED = "that assumptions and conditions admit, whoever is asked in the arbitrary rounds"
+SCHEDULES = f"all clients, parameters and schedules of snapshots {ADMITTED}"
+COINS = f"all clients, parameters and probabilities of a snapshot {ADMITTED}"
 DRIFT = Rational(1, 8)  # the largest L K eta for which the drift bound is used
 
 
