@@ -16,7 +16,7 @@ from sims.store import Run
 FloatArray = npt.NDArray[np.float64]
 PAPER_WINDOW = 200  # rounds, as FedAU averages; smaller scales record too rarely for it
 PERCENT = 100.0  # the unit of what is printed with one decimal, a loss with three
-LATE = 0.2  # share of the rounds that smaller scales average over, and the most at any scale
+LATE = 5  # one in so many rounds, the last ones, is what smaller scales average over, and the most at any scale
 
 
 @dataclass(frozen=True)
@@ -47,33 +47,34 @@ class Curve:
     seeds: npt.NDArray[np.int64]
 
 
-def late_mean(own: pl.DataFrame, metric: str, share: float = LATE) -> float:
-    """Mean of a metric over the last rounds of one algorithm and seed, a share of all; a metric of a round has none
-    after the last one."""
+def late_mean(own: pl.DataFrame, metric: str, last: int) -> float:
+    """Mean of a metric over so many of the last rounds of one algorithm and seed; a metric of a round has none after
+    the last one."""
     rounds = own["round"].to_numpy()
-    late = own[metric].cast(pl.Float64).to_numpy()[rounds > (1 - share) * rounds.max()]
+    late = own[metric].cast(pl.Float64).to_numpy()[rounds > rounds.max() - last]
     return float(late[~np.isnan(late)].mean()) if not np.isnan(late).all() else float("nan")
 
 
-def window(scale: str, run: Run, records: int | None = None) -> float:
-    """The share of the rounds over which the numbers of a table are means: at most the last fifth.
+def window(scale: str, run: Run, records: int | None = None) -> int:
+    """Over how many of the last rounds the numbers of a table are means: at most a fifth of all, rounded up.
 
     Five records of a run that has no more are its beginning too, and no late mean.
 
     records   how many of the last records the paper averages over, if it is them that it counts
     """
     rounds: int = run.experiment["rounds"]
+    most = -(-rounds // LATE)
     if records is not None:
         every: int = run.experiment["record"]["every"]
-        return min(LATE, records * every / rounds)
-    return min(LATE, PAPER_WINDOW / rounds) if scale == "paper" else LATE
+        return min(most, records * every)
+    return min(most, PAPER_WINDOW) if scale == "paper" else most
 
 
 def late_records(scale: str, run: Run, records: int | None = None) -> int:
     """How many records are in `window`; the last one is, however rarely a run is recorded."""
     rounds, every = run.experiment["rounds"], run.experiment["record"]["every"]
     at = {*range(0, rounds, every), rounds}
-    return sum(t > (1 - window(scale, run, records)) * rounds for t in at)
+    return sum(t > rounds - window(scale, run, records) for t in at)
 
 
 def number(run: Run, label: str, metric: str, scale: str, unit: float = 1, records: int | None = None) -> Number | None:
@@ -84,10 +85,10 @@ def number(run: Run, label: str, metric: str, scale: str, unit: float = 1, recor
     own = _own(run, label, metric)
     if own is None:
         return None
-    share, last = window(scale, run, records), run.experiment["rounds"]
+    late, last = window(scale, run, records), run.experiment["rounds"]
     values = np.array(
         [
-            unit * late_mean(seed, metric, share) if seed["round"].max() == last else np.nan
+            unit * late_mean(seed, metric, late) if seed["round"].max() == last else np.nan
             for seed in own.partition_by("replicate")
         ]
     )

@@ -123,10 +123,9 @@ def _measured(run: Run, label: str, scale: str, metric: tuple[str, float] | None
 
 def _end(scale: str, run: Run, records: Mapping[str, int] | None) -> str:
     """What the numbers are means of, in words; short runs have fewer records than the paper's."""
-    rounds, every = run.experiment["rounds"], run.experiment["record"]["every"]
     if records is None:
-        late = window(scale, run) * rounds
-        return f"mean over the last {late:g} rounds" if late > every else "at the end"
+        late = window(scale, run)
+        return f"mean over the last {late} rounds" if late > run.experiment["record"]["every"] else "at the end"
     there = {column: late_records(scale, run, n) for column, n in records.items()}
     return ", ".join(
         f"{column}: mean of the last {n} records" if n > 1 else f"{column}: at the end" for column, n in there.items()

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
+from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 
 from analysis.checks.published import published
 from analysis.exhibits import Given
+from analysis.measured import late_mean, late_records, window
 from analysis.stored_runs import runs_of
 from analysis.tables.fast import LAWS, SETTINGS, file_of, tables
 from analysis.tables.layout import Table
@@ -120,6 +127,18 @@ def test_a_late_mean_is_of_the_last_fifth_at_most(tmp_path: Path) -> None:
     assert same in section.measured
     made_up(file, "laptop", store := tmp_path / "other", lambda k, seed, t: 0.165 + 0.001 * (k == seed == 1))
     assert "all end at" not in tables["tab3"].make(given("laptop", store, file)).to_text()
+
+
+def test_late_records_are_counted_in_whole_rounds() -> None:
+    """As exact fractions count them; in floats (1 - 15 / 76) 76 is 60.99999999999999, and round 61 were late too."""
+    for rounds, every, records in itertools.product(range(1, 120), range(1, 8), (1, 5, 15)):
+        run: Any = SimpleNamespace(experiment={"rounds": rounds, "record": {"every": every}})
+        share = min(Fraction(1, 5), Fraction(records * every, rounds))
+        at = [*range(0, rounds, every), rounds]
+        late = [t for t in at if t > (1 - share) * rounds]
+        assert late_records("paper", run, records) == len(late)
+        own = pl.DataFrame({"round": at, "x": at})
+        assert late_mean(own, "x", window("paper", run, records)) == np.mean(late)
 
 
 def test_uniform_participation_is_taken_from_whichever_law_was_run(tmp_path: Path) -> None:
