@@ -13,7 +13,7 @@ import pytest
 from analysis.traces import Log, read_log
 from analysis.weights_report import weights_report
 from fltheory.errors import InputError
-from tests.analysis.log_files import file, written
+from tests.analysis.log_files import file, require_whole_in_blocks, written
 
 HOUR = 3600
 
@@ -24,9 +24,11 @@ def cells(log: Log) -> tuple[dict[tuple[str, int], bool], set[str]]:
     known = {(log.clients[n], int(t)): bool(on[t, n]) for t, n in np.argwhere(seen)}
     assert sum(known.values()) == len(log.client)
     assert log.observed_rounds().tolist() == seen.sum(axis=0).tolist()
+    require_whole_in_blocks(log)
     return known, {log.clients[n] for n in np.flatnonzero(log.never_seen())}
 
 
+@pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
 @pytest.mark.parametrize("with_available", [True, False])
 @pytest.mark.parametrize("seed", range(8))
@@ -40,11 +42,15 @@ def test_intervals_are_read_round_by_round(tmp_path: Path, kind: str, with_avail
     if seed % 4 == 0:  # everything observed of everyone but the last client
         rows += [(client, 0, rounds, False) for client in range(n - 1)] if with_available else []
         rows = [row for row in rows if row[0] < n - 1 or n == 1] or rows
-    columns: dict[str, list[Any]] = {"end": [r[2] for r in rows], "client": [r[0] for r in rows]}
+    names = [f"c{client}" if seed % 2 else str(client) for client in range(n)]
+    columns: dict[str, list[Any]] = {"end": [r[2] for r in rows], "client": [names[r[0]] for r in rows]}
+    if seed % 4 == 2:
+        columns["client"] = [r[0] for r in rows]
     columns |= {"battery": ["x"] * len(rows), "start": [r[1] for r in rows]}
     if with_available:
         columns["available"] = [int(on) for *_, on in rows]
-    log = read_log(written(tmp_path, columns, kind), clients=n, rounds=rounds)
+    (tmp_path / "clients").write_text("\n".join(names))
+    log = read_log(written(tmp_path, columns, kind), clients=tmp_path / "clients", rounds=rounds)
 
     said: dict[tuple[str, int], set[bool]] = {}
     latest, late, total = dict.fromkeys(range(n), -1), 0, 0
@@ -52,14 +58,14 @@ def test_intervals_are_read_round_by_round(tmp_path: Path, kind: str, with_avail
         late += start < latest[client]
         latest[client] = max(latest[client], start)
         for t in range(start, end):
-            said.setdefault((str(client), t), set()).add(on)
+            said.setdefault((names[client], t), set()).add(on)
             total += 1
-    silent = {str(client) for client in range(n)} - {client for client, _ in said}
+    silent = set(names) - {client for client, _ in said}
     known, never = cells(log)
     if with_available:
         assert known == {cell: True in words for cell, words in said.items()}
     else:
-        shown = [str(client) for client in range(n) if str(client) not in silent]
+        shown = [name for name in names if name not in silent]
         assert known == {(client, t): (client, t) in said for client in shown for t in range(rounds)}
     assert never == silent
     assert (log.n_rows, log.n_unsorted, log.when) == (len(rows), late, "start")
@@ -106,6 +112,7 @@ def test_an_interval_takes_every_round_that_it_touches(tmp_path: Path, form: str
     assert log.n_rounds == 6
 
 
+@pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize("seed", range(8))
 def test_a_matrix_is_read_cell_by_cell(tmp_path: Path, kind: str, seed: int) -> None:
@@ -163,6 +170,7 @@ def is_active(trace: dict[str, Any], time: float) -> bool:
     return any(a <= time % trace["finish_time"] < b for a, b in zip(trace["active"], trace["inactive"], strict=True))
 
 
+@pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("seed", range(6))
 def test_fedscale_traces_go_round(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)

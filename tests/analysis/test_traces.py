@@ -16,8 +16,9 @@ import pytest
 from scipy import stats
 
 from analysis.traces import Log, clopper_pearson, read_log, stretches
+from analysis.traces.log import AT_ONCE, types_of
 from fltheory.errors import InputError
-from tests.analysis.log_files import file, written
+from tests.analysis.log_files import file, require_whole_in_blocks, written
 
 UTC = datetime.UTC
 START = datetime.datetime(2024, 5, 31, 22, 30)
@@ -33,17 +34,25 @@ def assert_same(one: Log, other: Log) -> None:
         assert np.array_equal(one.observed, other.observed)
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
 @pytest.mark.parametrize("with_available", [True, False])
 @pytest.mark.parametrize("seed", range(6))
 def test_any_log_reads_as_row_by_row(tmp_path: Path, kind: str, with_available: bool, seed: int) -> None:
     rng = random.Random(seed)
     n_clients, n_rounds = rng.randint(1, 12), rng.randint(1, 15)
     rows = [(rng.randrange(n_clients), rng.randrange(n_rounds), rng.random() < 0.5) for _ in range(rng.randint(1, 80))]
-    columns = {"client": [c for c, _, _ in rows], "note": ["x"] * len(rows), "round": [r for _, r, _ in rows]}
+    if seed == 2:
+        rows.sort(key=lambda row: row[0])  # each client's rows together, as they need no sorting
+    names = [f"c{n}" if seed % 2 else str(n) for n in range(n_clients)]
+    columns = {"client": [names[c] for c, _, _ in rows], "note": ["x"] * len(rows), "round": [r for _, r, _ in rows]}
+    if not seed % 2:
+        columns["client"] = [c for c, _, _ in rows]
     if with_available:
         columns["available"] = [on for _, _, on in rows]
-    log = read_log(written(tmp_path, columns, kind), clients=n_clients, rounds=n_rounds)
+    (tmp_path / "clients").write_text("\n".join(names))
+    clients = tmp_path / "clients" if seed % 2 else n_clients
+    log = read_log(written(tmp_path, columns, kind), clients=clients, rounds=n_rounds)
 
     said: dict[tuple[int, int], set[bool]] = {}
     latest = dict.fromkeys(range(n_clients), -1)
@@ -59,7 +68,7 @@ def test_any_log_reads_as_row_by_row(tmp_path: Path, kind: str, with_available: 
     if not with_available:
         seen[:] = seen.any(axis=0)
 
-    assert log.clients == tuple(map(str, range(n_clients)))
+    assert log.clients == tuple(names)
     assert (log.n_rounds, log.n_rows, log.n_unsorted) == (n_rounds, len(rows), late)
     assert log.n_duplicates == len(rows) - len(said)
     assert log.n_contradictions == sum(len(words) == 2 for words in said.values())
@@ -74,6 +83,14 @@ def test_any_log_reads_as_row_by_row(tmp_path: Path, kind: str, with_available: 
     participated, observed = log.history(some)
     assert np.array_equal(participated, on[:, some])
     assert np.array_equal(observed, seen[:, some])
+    require_whole_in_blocks(log)
+
+
+@pytest.mark.parametrize(("most", "kind"), [(2**14 - 1, np.int16), (2**14, np.int32), (2**30, np.int64)])
+def test_types_of_many_events_are_the_smallest_that_hold_sums_of_two(most: int, kind: Any) -> None:
+    assert types_of(most, 5, AT_ONCE + 1) == (kind, np.int16)
+    assert types_of(5, most, AT_ONCE + 1) == (np.int16, kind)
+    assert types_of(most, most, AT_ONCE) == (np.int64, np.int64)
 
 
 def test_rows_in_other_orders_give_the_same_log(tmp_path: Path) -> None:
