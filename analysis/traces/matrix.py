@@ -6,13 +6,16 @@ import numpy as np
 import polars as pl
 
 from analysis.traces import columns
-from analysis.traces.log import Bools, Ints, Log
+from analysis.traces.log import AT_ONCE, Bools, Ints, Log
+from analysis.traces.memory import require_room
 from analysis.traces.names import Asked, repeated, require_keys
 from analysis.traces.table import MEANT, Source, Table
 from fltheory.errors import InputError
 
 UNOBSERVED = ("", "nan")
 FIRST_ROWS = 1  # that tell a matrix from other tables
+EVENT = 32  # bytes that are taken to list such a cell
+MOST_COLUMNS = 1000  # read together: what polars keeps for a column is more than a short one holds
 
 
 def is_one(source: Source) -> bool:
@@ -35,7 +38,7 @@ def read(source: Source, asked: Asked) -> Log:
     if asked.length is not None:
         raise InputError("round_length", asked.length / columns.MICRO, "left out for a matrix, whose rows are rounds")
     clients = _clients(source)
-    table = source.table(source.found, empty_rows=clients == list(source.found))
+    table = source.table(source.found, matrix=True, empty_rows=clients == list(source.found))
     ids = columns.plain_ids(pl.Series(clients))
     if (twice := repeated(ids)) is not None:
         raise InputError("the columns of the log", twice, "there once each")
@@ -53,8 +56,11 @@ def read(source: Source, asked: Asked) -> Log:
         raise InputError("the log", "a matrix of empty cells", "one in which somebody was observed")
     rows, order = np.argsort(round_), np.argsort(client)
     at, who = round_[rows], client[order]
-    on, known = on[np.ix_(rows, order)].T, known[np.ix_(rows, order)].T
+    on, known = on[np.ix_(order, rows)], known[np.ix_(order, rows)]
+    del table  # each cell is held once
     whole = len(round_) == n_rounds and bool((known.all(axis=1) == known.any(axis=1)).all())
+    events = int(np.count_nonzero(on)) + (0 if whole else int(np.count_nonzero(known)))
+    require_room("cells on, or observed,", events, EVENT, 0)
     return Log(
         names,
         n_rounds,
@@ -84,16 +90,24 @@ def _cells(frame: pl.DataFrame, clients: list[str]) -> pl.DataFrame:
 
 
 def _truths(table: Table, clients: list[str]) -> tuple[Bools, Bools]:
-    """Which cells say that the client was available, and which say something, (rows, clients)."""
-    cells = _cells(table.frame, clients)
-    on, off, blank = (cells.select(pl.all().is_in(words)).to_numpy() for words in (columns.ON, columns.OFF, UNOBSERVED))
-    bad = np.argwhere(~(on | off | blank))
-    if len(bad):
-        row, column = bad[0]
-        place = f"client {clients[column]!r} on {table.source.place(table.frame['row'][int(row)])} of the log"
+    """Which cells say that the client was available, and which say something, (clients, rows)."""
+    on, known = (np.empty((len(clients), len(table.frame)), dtype=np.bool_) for _ in range(2))
+    at_once = max(1, min(MOST_COLUMNS, AT_ONCE // len(table.frame)))
+    bad = []
+    for first in range(0, len(clients), at_once):
+        some = slice(first, first + at_once)
+        cells = _cells(table.frame.select(clients[some]), clients[some])
+        on[some], off, blank = (
+            cells.select(pl.all().is_in(words)).to_numpy().T for words in (columns.ON, columns.OFF, UNOBSERVED)
+        )
+        known[some] = on[some] | off
+        bad += [(row, first + column) for row, column in np.argwhere(~(known[some] | blank).T)[:1].tolist()]
+    if bad:
+        row, column = min(bad)
+        place = f"client {clients[column]!r} on {table.source.place(table.frame['row'][row])} of the log"
         allowed = "1 or 0, or true or false, or empty where nothing was observed"
-        raise InputError(place, table.frame[clients[column]][int(row)], f"{allowed} (no column is called client)")
-    return on, on | off
+        raise InputError(place, table.frame[clients[column]][row], f"{allowed} (no column is called client)")
+    return on, known
 
 
 def _events(cells: Bools, clients: Ints, rounds: Ints) -> tuple[Ints, Ints]:

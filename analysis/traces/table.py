@@ -17,7 +17,7 @@ import numpy.typing as npt
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from analysis.traces.memory import ROW, TEXT, require_room
+from analysis.traces.memory import ROW, TEXT, require_cells, require_room
 from fltheory.errors import InputError
 from sims.panics import panics_untold
 
@@ -37,18 +37,24 @@ class Source:
     lazy: pl.LazyFrame
     found: tuple[str, ...]
 
-    def table(self, wanted: Sequence[str], *, empty_rows: bool = False) -> Table:
+    def table(self, wanted: Sequence[str], *, matrix: bool = False, empty_rows: bool = False) -> Table:
         """Read the wanted columns; raises InputError unless there is a row.
 
         Of a CSV, lines that are blank or empty in these columns are dropped; with `empty_rows` only those that are
         blank and at its end.
+
+        matrix   whether the columns are those of a matrix, which is read cell by cell
         """
         if twice := [name for name in wanted if f"{name}_duplicated_0" in self.found]:  # so polars renames them
             raise InputError("the columns of the log", twice[0], "there once each")
         with _reading(self.path, self.kind):
             schema = self._small(wanted)
             texts = sum(dtype == pl.String for dtype in schema.values())
-            require_room("rows", self.lazy.select(pl.len()).collect().item(), ROW + TEXT * texts)
+            number = self.lazy.select(pl.len()).collect().item()
+            if matrix:
+                require_cells(number, len(wanted), texts)
+            else:
+                require_room("rows", number, ROW + TEXT * texts)
             frame = self.lazy.select(wanted).cast(schema).with_row_index("row").collect(engine="streaming")
             rows = len(frame) - _blank_at_end(self.path) if empty_rows and self.kind == "CSV" else 0
         if self.kind == "CSV":

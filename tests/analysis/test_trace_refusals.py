@@ -255,3 +255,16 @@ def test_a_log_is_refused_that_needs_more_memory_than_there_is(tmp_path: Path, m
         read_log(span)
     monkeypatch.setattr(room, "of_the_machine", lambda: 3_000_000)
     assert read_log(span).client.size == 10_000
+
+
+@pytest.mark.parametrize("value", [True, 1, "1"])
+def test_a_matrix_is_refused_by_its_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: Any) -> None:
+    """Those of truths and whole numbers too, which have no text; then by the events that it is listed as."""
+    path = written(tmp_path, {f"c{n}": [value] * 1000 for n in range(50)}, "parquet")
+    monkeypatch.setattr(room, "of_the_machine", lambda: 4_000_000)
+    with pytest.raises(InputError, match=r"cells of the log must be few enough for the 3.8 MiB .*; got 50000"):
+        read_log(path)
+    monkeypatch.setattr("analysis.traces.matrix.EVENT", 10**4)
+    monkeypatch.setattr(room, "of_the_machine", lambda: 10**8)
+    with pytest.raises(InputError, match=r"cells on, or observed, of the log must be few enough .*; got 50000"):
+        read_log(path)
