@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from scipy.optimize import brentq
@@ -177,7 +178,8 @@ def _in_the_mean(n_clients: float, rates: Sequence[float]) -> int | None:
 def _possible_problem(constants: Mapping[str, float], choices: Mapping[str, Sequence[float]]) -> None:
     """Raise InputError for numbers that no objective has at once.
 
-    A smooth one with a minimum has |grad f|^2 <= 2 L (f - f*), and f - f* <= L |x - x*|^2 / 2.
+    A smooth one with a minimum has |grad f|^2 <= 2 L (f - f*), and f - f* <= L |x - x*|^2 / 2; one that is strongly
+    convex has f - f* >= mu |x - x*|^2 / 2.
     """
 
     def tried(name: str) -> Sequence[float]:
@@ -190,6 +192,11 @@ def _possible_problem(constants: Mapping[str, float], choices: Mapping[str, Sequ
             _at_most(
                 "initial_gap", tried("initial_gap"), smoothness * square / 2, "smoothness * start_distance_square / 2"
             )
+    for convexity, square in product(tried("strong_convexity"), tried("start_distance_square")):
+        least, what = convexity * square / 2, "strong_convexity * start_distance_square / 2"
+        for gap in tried("initial_gap"):
+            if gap < least * (1 - _ROUNDING):
+                raise InputError("initial_gap", gap, f"at least {what} = {least:.10g}, as it is for every objective")
 
 
 def _at_most(name: str, given: Sequence[float], most: float, what: str) -> None:

@@ -34,6 +34,8 @@ def _outcome(task: Task, statement: Statement, entries: Mapping[str, Mapping[str
     except Unusable as refused:
         return Outcome(statement, statement.claim, why=str(refused))
     promise = Promise(task, statement, claim, [claim for claim, _ in below])
+    if wrong := sorted(promise.names() & task.wrong.keys()):
+        return Outcome(statement, claim.id, why=task.wrong[wrong[0]])
     derived = promise.derived()
     used = [(claim, said), *(below if derived else [])]
     try:

@@ -27,7 +27,8 @@ class Task:
 
     target     for the bound, in the unit of the measure
     constants  code name of `fltheory.symbols` -> value, in the unit given there
-    choices    code name -> values to try, for parameters that one is free to set
+    choices    code name -> values to try, for parameters that one is free to set; those with a value that is not
+               allowed are `wrong`, and the plans that need them have none
     rates      participation rates: none, one for all clients, or one a client
     measure    of what: a key of MEASURES
     process    who takes part, where that is known beyond the rates, which are then those of the process
@@ -49,7 +50,7 @@ class Task:
         for name, one in self.constants.items():
             _narrow(name, one)
         for name in (size.name for size in COHORTS):
-            _no_more(name, [self.constants.get(name, 1), *self.choices.get(name, ())], n_clients)
+            _no_more(name, self.constants.get(name, 1), n_clients)
         if len(self.rates):
             probabilities("rates", self.rates)
         if self.process is not None and n_clients not in (None, self.process.n_clients):
@@ -58,7 +59,23 @@ class Task:
             raise InputError("rates", list(self.rates), "those of the process")
         if len(self.rates) > 1 and len(self.rates) != n_clients:
             raise InputError("rates", list(self.rates), f"one rate, or one for each of n_clients = {n_clients}")
-        require_possible(self.constants, self.choices, self.rates, self.who)
+        right = {name: tried for name, tried in self.choices.items() if name not in self.wrong}
+        require_possible(self.constants, right, self.rates, self.who)
+
+    @cached_property
+    def wrong(self) -> dict[str, str]:
+        """Code name of a choice -> why one of its values is not allowed; a sentence for what needs it, and no more."""
+        found = {}
+        for name, tried in self.choices.items():
+            try:
+                for one in tried:
+                    Constants(**{name: one})
+                    _narrow(name, one)
+                    if name in {size.name for size in COHORTS}:
+                        _no_more(name, one, self.constants.get("n_clients"))
+            except InputError as refused:
+                found[name] = f"{refused}."
+        return found
 
     @cached_property
     def who(self) -> Known:
@@ -85,9 +102,7 @@ class Task:
                 raise InputError("choices", name, f"without {name}, which is a fact and stands under constants")
             if isinstance(tried, str) or not isinstance(tried, Sequence) or not tried:
                 raise InputError(f"choices {name}", tried, "a list of values")
-            for one in tried:
-                Constants(**{name: one})
-                _narrow(name, one)
+            Constants(**{name: 1})  # raises for a name that there is not
         for name in {"local_lr", *(statement.rounds for statement in STATEMENTS)}:
             if name in self.constants or name in self.choices:
                 raise InputError("constants", name, f"without {name}, which is what the plan seeks")
@@ -101,9 +116,9 @@ def _narrow(name: str, given: float) -> None:
         raise InputError(name, given, "finite")
 
 
-def _no_more(name: str, sizes: Sequence[float], n_clients: float | None) -> None:
-    if n_clients is not None and max(sizes) > n_clients:
-        raise InputError(name, max(sizes), f"at most n_clients = {n_clients}")
+def _no_more(name: str, size: float, n_clients: float | None) -> None:
+    if n_clients is not None and size > n_clients:
+        raise InputError(name, size, f"at most n_clients = {n_clients}")
 
 
 def _number(given: object) -> bool:

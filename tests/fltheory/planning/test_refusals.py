@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from fltheory.participation import (
     Recorded,
     UniformSubset,
 )
+from fltheory.planning import MEASURES, plan
 from tests.fltheory.planning.tasks import CONSTANTS, TASK, only
 
 BAD = {
@@ -23,20 +25,13 @@ BAD = {
     "no target": ({"target": 0}, "target must be a number above 0; got 0"),
     "unknown name": ({"constants": {"smoothnes": 1}}, "did you mean 'smoothness'?"),
     "outside its domain": ({"constants": {"smoothness": -1}}, "smoothness must be > 0; got -1"),
-    "a choice outside its domain": ({"choices": {"interval": [2.5]}}, "interval must be whole number >= 1; got 2.5"),
     "a choice that is no list": ({"choices": {"interval": 2}}, "choices interval must be a list of values; got 2"),
+    "a choice of no name": ({"choices": {"intervall": [2]}}, "did you mean 'interval'?"),
     "constant and choice": ({"choices": {"n_clients": [3]}}, "no constant too"),
     "what the plan seeks": ({"choices": {"local_lr": [0.1]}}, "which is what the plan seeks"),
-    "no probability": ({"choices": {"snapshot_rate": [1.5]}}, "snapshot_rate must be a probability in [0, 1]"),
-    "no cutoff at all": ({"choices": {"cutoff": [5, float("inf")]}}, "cutoff must be finite; got inf"),
-    "a cutoff beyond floats": ({"choices": {"cutoff": [10**400]}}, "cutoff must be finite; got 1000"),
     "more than all clients": (
         {"constants": {**CONSTANTS, "cohort_size": 21}},
         "cohort_size must be at most n_clients = 20",
-    ),
-    "a choice of more than all": (
-        {"constants": {"n_clients": 3}, "choices": {"arbitrary_clients": [2, 4]}, "rates": []},
-        "got 4",
     ),
     "a rate too many": ({"rates": [0.5] * 3}, "one rate, or one for each of n_clients = 20"),
     "a choice of facts": (
@@ -59,6 +54,10 @@ BAD = {
     "a higher start than its distance allows": (
         {"constants": {**CONSTANTS, "initial_gap": 1.76}},
         "initial_gap must be at most smoothness * start_distance_square / 2 = 1.75, as it is for every objective",
+    ),
+    "a lower start than its distance allows": (
+        {"constants": {**CONSTANTS, "initial_gap": 0.74}},
+        "initial_gap must be at least strong_convexity * start_distance_square / 2 = 0.75, as it is for every objective",
     ),
     "ages below those of turns": (
         {"constants": {"n_clients": 20, "cohort_size": 5, "staleness": 2}},
@@ -156,6 +155,31 @@ def test_bad_input_is_one_sentence(changes: dict[str, object], said: str) -> Non
     with pytest.raises(InputError) as error:
         replace(TASK, **{**own, **changes})
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "said"),
+    [
+        ("interval", [16, 2.5], "interval must be whole number >= 1; got 2.5."),
+        ("interval", ["4"], "interval must be whole number >= 1; got '4'."),
+        ("snapshot_rate", [0.9, 1.5], "snapshot_rate must be a probability in [0, 1]; got 1.5."),
+        ("cutoff", [6, float("inf")], "cutoff must be finite; got inf."),
+        ("cutoff", [10**400], "cutoff must be finite; got 1000"),
+        ("cohort_size", [5, 21], "cohort_size must be at most n_clients = 20; got 21."),
+    ],
+)
+def test_a_wrong_choice_is_told_where_it_is_needed_and_hides_no_other_plan(
+    name: str, values: list[Any], said: str
+) -> None:
+    given = {key: value for key, value in CONSTANTS.items() if key != name}
+    for measure in MEASURES:
+        task = replace(TASK, constants=given, measure=measure, rates=[0.6])
+        right, wrong = (
+            plan(replace(task, choices={name: [5], **task.choices, **changed})) for changed in ({}, {name: values})
+        )
+        for one, other in zip(right, wrong, strict=True):
+            assert one.rounds
+            assert other.why.startswith(said) if name in one.names else other == one
 
 
 def test_too_many_choices_are_refused() -> None:
