@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -35,6 +36,7 @@ FACTS = (
 # Facts that are those of one value of what one is free to choose: an error and a size are those of the weights of one
 # cutoff, a divergence over P rounds is that of one P.
 _OF_ONE = {"interval_divergence": "interval", "mean_weight_error": "cutoff", "weight_square": "cutoff"}
+_MOST_TERMS = 10**8  # of a sum that takes a second or two
 _ROUNDING = 1e-9  # of a number that was copied from a message
 
 
@@ -161,13 +163,35 @@ def require_possible(
 def fewest_in_a_round(known: Known, n_clients: float | None, rates: Sequence[float]) -> int | None:
     """Participants that some rounds do not exceed, those with none among them; None: not known.
 
-    Of coins, chains and turns of their own these are no more than the mean: how seldom fewer come nobody counts here.
+    Of coins, chains and turns of their own these are no more than the mean: how seldom fewer come `share_of_few` says.
     """
     if known.coins and n_clients is not None and len(rates):
         return _in_the_mean(n_clients, rates)
     if known.empty:
         return 0
     return known.fewest if known.fewest is not None or n_clients is None else _in_the_mean(n_clients, rates)
+
+
+def share_of_few(known: Known, n_clients: float, rates: Sequence[float], asked: float) -> float | None:
+    """The share of rounds with fewer than `asked` participants, of coins, chains or turns; None: not known or long to count.
+
+    In each round they are independent, each on with its rate, so that the number has a Poisson-binomial law.
+    """
+    if not (known.coins and known.drawn) or n_clients * asked > _MOST_TERMS:
+        return None
+    each = tuple(map(float, rates)) * (int(n_clients) if len(rates) == 1 else 1)
+    return _poisson_binomial(each, math.ceil(asked))
+
+
+@lru_cache(maxsize=32)
+def _poisson_binomial(rates: tuple[float, ...], below: int) -> float:
+    chance = np.zeros(below)  # of 0, 1, ... so far
+    chance[0] = 1
+    for rate in rates:
+        on = rate * chance[:-1]
+        chance *= 1 - rate
+        chance[1:] += on
+    return float(min(chance.sum(), 1))
 
 
 def _in_the_mean(n_clients: float, rates: Sequence[float]) -> int | None:

@@ -12,7 +12,7 @@ import sympy
 
 from fltheory.errors import InputError
 from fltheory.ledger import Bound, Claim
-from fltheory.planning.facts import fewest_in_a_round, require_square
+from fltheory.planning.facts import fewest_in_a_round, require_square, share_of_few
 from fltheory.planning.statements import COHORTS, Statement, Values, value
 from fltheory.planning.steps import Step, best_step, holds, largest_step, on_steps
 from fltheory.planning.task import Task
@@ -152,16 +152,27 @@ class Promise:
 
         Any round may be a snapshot, or else an arbitrary one: a kind of rounds that never comes asks for nobody.
         """
-        who = self.statement.participants
         few = fewest_in_a_round(self.task.who, values.get("n_clients"), self.task.rates)
-        if who is None or self.statement.available or few is None:
-            return ""
-        for size in sorted(who.free_symbols & {*COHORTS}, key=str):
-            asked = values[size.name]
-            if asked > few and value(sympy.diff(who, size), values):
+        for name, asked in self.asked(values) if few is not None else ():
+            if asked > few:
                 have = f"at most {few}" if few else "none"
-                return f"{self.claim.id} needs {size} = {asked:g} clients in a round, and some rounds have {have}."
+                return f"{self.claim.id} needs {name} = {asked:g} clients in a round, and some rounds have {have}."
         return ""
+
+    def asked(self, values: Values) -> Iterator[tuple[str, float]]:
+        """Name and number of the clients that a server asks for in some rounds, whoever is there."""
+        who = self.statement.participants
+        if who is not None and not self.statement.available:
+            for size in sorted(who.free_symbols & {*COHORTS}, key=str):
+                if value(sympy.diff(who, size), values):
+                    yield size.name, values[size.name]
+
+    def seldom_short(self, choice: Values, rounds: int) -> Iterator[str]:
+        """How many rounds have fewer clients than a server asks for, though not in the mean; where that is known."""
+        values, task = self.at(choice, rounds), self.task
+        for name, asked in self.asked(values):
+            if share := share_of_few(task.who, values["n_clients"], task.rates, asked):
+                yield f"A share of {share:.2g} of the rounds has fewer than {name} = {asked:g} clients."
 
     def contradiction(self, choice: Values, rounds: int) -> str:
         """What a given weight_square must be with the weight error that is derived for so many rounds, or for more.

@@ -60,7 +60,7 @@ def _outcome(task: Task, statement: Statement, entries: Mapping[str, Mapping[str
     if not reached:
         return Outcome(statement, claim.id, notes, min(failed)[1])
     fewest, _, best = min(reached, key=lambda found: found[:2])
-    return promise.outcome(best, fewest, notes)
+    return promise.outcome(best, fewest, (*notes, *promise.seldom_short(best, fewest)))
 
 
 def _granted(task: Task, statement: Statement, claims: Sequence[Claim], derived: Set[str]) -> list[str]:

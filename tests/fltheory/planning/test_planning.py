@@ -224,7 +224,7 @@ def test_a_bound_beyond_floats_is_out_of_reach() -> None:
 
 
 def test_a_bound_of_zero_takes_one_round() -> None:
-    nothing = {**CONSTANTS, "initial_gap": 0, "noise_std": 0, "heterogeneity": 0}
+    nothing = {**CONSTANTS, "initial_gap": 0, "start_distance_square": 0, "noise_std": 0, "heterogeneity": 0}
     outcome = only("fast.thm1", constants=nothing, choices={"snapshot_rate": [1]})
     assert (outcome.rounds, outcome.step and outcome.step.bound) == (1, 0)
 

@@ -57,7 +57,7 @@ BAD = {
     ),
     "a lower start than its distance allows": (
         {"constants": {**CONSTANTS, "initial_gap": 0.74}},
-        "initial_gap must be at least strong_convexity * start_distance_square / 2 = 0.75, as it is for every objective",
+        "initial_gap must be at least strong_convexity * start_distance_square / 2 = 0.75, as it is for every",
     ),
     "ages below those of turns": (
         {"constants": {"n_clients": 20, "cohort_size": 5, "staleness": 2}},

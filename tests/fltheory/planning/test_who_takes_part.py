@@ -12,6 +12,7 @@ from fltheory.ledger import ledger
 from fltheory.participation import (
     Bernoulli,
     Cyclic,
+    Markov,
     ParticipationProcess,
     Periodic,
     Permutation,
@@ -151,6 +152,20 @@ def test_no_more_clients_are_asked_than_rounds_have(
     outcome = only(claim, constants=few, rates=rates, **known)
     assert bool(outcome.rounds) == (not said), outcome.why
     assert said in outcome.why
+
+
+def test_the_share_of_rounds_that_fall_short_is_that_of_a_sum_of_coins() -> None:
+    few = {**CONSTANTS, "participation_norm": 1, "weight_variance": 1, "staleness": 30}
+    rates = np.linspace(0.2, 0.9, 20)
+    for process in (Bernoulli(rates), Markov.from_stability(rates, 0.5), Cyclic(np.full(20, 0.5), 2)):
+        told = only("fedamd.thm46", constants=few, rates=process.rate.tolist(), process=process).verdict_notes[-1]
+        share = re.fullmatch(r"A share of (.*) of the rounds has fewer than cohort_size = 5 clients\.", told)
+        assert share
+        law = np.ones(1)
+        for p in process.rate:
+            law = np.convolve(law, [1 - p, p])
+        assert float(share[1]) == pytest.approx(law[:5].sum(), rel=0.05)
+    assert "share" not in only("fedamd.thm46", constants=few, rates=[0.5]).verdict_notes[-1]  # may come together
 
 
 def test_a_kind_of_rounds_that_never_comes_asks_for_nobody() -> None:
