@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from scipy.special import xlog1py, xlogy
@@ -19,6 +20,7 @@ from fltheory.participation import Bernoulli, Cyclic, Markov, ParticipationProce
 from fltheory.streams import stream
 
 MOST_FITTED, MOST_CELLS = 1000, 2 * 10**7  # clients, and clients times rounds; of more clients, so many are drawn
+KNOTS = np.array([0, 0.003, 0.01, 0.03, *np.linspace(0.1, 0.9, 9), 0.97, 0.99, 0.997, 1])  # of a grid for chains
 NOT_YET_ONE = 1 - 1e-6  # a chain that stays for ever has no rate
 
 
@@ -129,11 +131,25 @@ def _chains(pairs: Transitions, n: Ints) -> Fit:
     def likelihood(enter: Floats, leave: Floats) -> Floats:
         return pairs.log_likelihood(enter / (enter + leave), (1 - enter) - leave)
 
-    def best_leave(enter: Floats) -> tuple[Floats, Floats]:
-        return sections(lambda leave: likelihood(enter, leave), pairs.n_clients)
+    def in_box(low: tuple[Floats, Floats], high: tuple[Floats, Floats]) -> tuple[Floats, Floats, Floats]:
+        def best_leave(part: Floats) -> tuple[Floats, Floats]:
+            enter = low[0] + (high[0] - low[0]) * part
+            leave, value = sections(lambda x: likelihood(enter, low[1] + (high[1] - low[1]) * x), pairs.n_clients)
+            return low[1] + (high[1] - low[1]) * leave, value
 
-    enter, value = sections(lambda enter: best_leave(enter)[1], pairs.n_clients)
-    p = enter / (enter + best_leave(enter)[0])
+        part, value = sections(lambda x: best_leave(x)[1], pairs.n_clients)
+        return low[0] + (high[0] - low[0]) * part, best_leave(part)[0], value
+
+    none, one = np.zeros(pairs.n_clients), np.ones(pairs.n_clients)
+    enter, leave, value = in_box((none, none), (one, one))
+    if (pairs.apart > 1).any():  # across unobserved rounds there may be several maxima
+        places = list(product(range(1, len(KNOTS) - 1), repeat=2))
+        which = np.argmax([likelihood(KNOTS[i] * one, KNOTS[j] * one) for i, j in places], axis=0)
+        i, j = np.array(places)[which].T
+        other = in_box((KNOTS[i - 1], KNOTS[j - 1]), (KNOTS[i + 1], KNOTS[j + 1]))
+        better = other[2] > value
+        enter, leave, value = (np.where(better, *both) for both in zip(other, (enter, leave, value), strict=True))
+    p = enter / (enter + leave)
     return Fit("Markov, a chain each", 2 * p.size, float(value.sum()), int(n.sum()), None, Markov(p, enter))
 
 

@@ -87,6 +87,22 @@ def test_fits_are_the_best_of_a_grid(seed: int) -> None:
     assert found["coin"].log_likelihood <= found["coins"].log_likelihood <= found["chains"].log_likelihood + 1e-9
 
 
+@pytest.mark.parametrize("seed", [0, 3, 9])
+def test_chains_with_rounds_unobserved_are_at_their_highest_maximum(seed: int) -> None:
+    """Their likelihood may have several maxima: a chain that likes to stay, one that alternates."""
+    draw = np.random.default_rng(seed)
+    on, observed = draw.random((12, 40)) < draw.uniform(0.1, 0.9, 40), draw.random((12, 40)) < 0.4
+    at = draw.integers(12, size=40), np.arange(40)
+    on[at] = observed[at] = True
+    log = dense(on, observed)
+    made, pairs = fits(log)[4].process, transitions(log, np.arange(40))
+    assert isinstance(made, Markov)
+    grid = [*np.linspace(0.02, 0.98, 40), 1e-3, 1e-6, 1 - 1e-3, 1 - 1e-6]
+    chance = [pairs.log_likelihood(np.full(40, e / (e + l)), np.full(40, 1 - e - l)) for e in grid for l in grid]
+    found = pairs.log_likelihood(made.rate, 1 - made.enter - made.leave)
+    assert (np.max(chance, axis=0) <= found + 1e-4).all()
+
+
 def of_cycles(on: np.ndarray, observed: np.ndarray, on_rounds: int, period: int) -> float:
     """The share of offsets that fit what was observed of a client."""
     t = np.arange(len(on))
