@@ -126,10 +126,12 @@ class Log:
         first, last = np.searchsorted(clients, np.array([client, client + 1], dtype=clients.dtype))
         return rounds[first:last]
 
-    def blocks(self) -> Iterator[tuple[slice, Log]]:
+    def blocks(self, at_once: int | None = None) -> Iterator[tuple[slice, Log]]:
         """The log in parts: some successive clients, and a log of them alone, whose arrays are int64.
 
         What is made of a part takes memory for it alone, however long the log is.
+
+        at_once   events of a part, unless it is one of a single client; AT_ONCE where it is left out
 
         >>> log = Log(("a", "b"), 3, np.array([0, 1], dtype=np.int8), np.array([2, 1], dtype=np.int8))
         >>> [(which, part.client.tolist()) for which, part in log.blocks()]
@@ -137,7 +139,7 @@ class Log:
         """
         edges = edges_of(self.client, self.n_clients)
         known = edges if self.observed is None else edges_of(self.observed[0], self.n_clients)
-        for which in successive(edges + known):
+        for which in successive(edges + known, at_once):
             yield which, self._part(which, edges, known)
 
     def only(self, clients: Ints) -> Log:
@@ -162,11 +164,14 @@ class Log:
         return Log(self.clients[which], self.n_rounds, *cut(self.client, self.round, edges), observed, seen)
 
 
-def successive(edges: Ints) -> Iterator[slice]:
-    """Successive clients that have at most AT_ONCE events together, or a single client, until there are no more."""
-    first = 0
+def successive(edges: Ints, at_once: int | None = None) -> Iterator[slice]:
+    """Successive clients that have at most AT_ONCE events together, or a single client, until there are no more.
+
+    at_once   another number of events
+    """
+    first, most = 0, AT_ONCE if at_once is None else at_once
     while first < edges.size - 1:
-        stop = max(first + 1, int(np.searchsorted(edges, edges[first] + AT_ONCE, side="right")) - 1)
+        stop = max(first + 1, int(np.searchsorted(edges, edges[first] + most, side="right")) - 1)
         yield slice(first, stop)
         first = stop
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 from polars.exceptions import ComputeError
+from polars.io.plugins import register_io_source
 
 from analysis.files import whole_file
 from analysis.traces.log import Ints, Log
 from fltheory.errors import InputError
 from fltheory.participation.runs import Runs
 
-WRITERS: dict[str, Callable[[pl.DataFrame, Path], None]] = {
-    ".csv": pl.DataFrame.write_csv,
-    ".parquet": pl.DataFrame.write_parquet,
-    ".jsonl": pl.DataFrame.write_ndjson,
+WRITERS: dict[str, Callable[[pl.LazyFrame, Path], object]] = {
+    ".csv": pl.LazyFrame.sink_csv,
+    ".parquet": pl.LazyFrame.sink_parquet,
+    ".jsonl": pl.LazyFrame.sink_ndjson,
 }
+SCHEMA = {"client": pl.String, "start": pl.Int64, "end": pl.Int64, "available": pl.UInt8}
+WRITTEN = 5 * 10**5  # events written together: what is made of them takes some tens of MB
 
 
 def write_log(log: Log, path: Path) -> None:
@@ -32,7 +35,7 @@ def write_log(log: Log, path: Path) -> None:
     require_suffix(path)
     with whole_file(path) as partial:
         try:
-            WRITERS[path.suffix](as_intervals(log), partial)
+            WRITERS[path.suffix](_in_blocks(log), partial)
         except ComputeError as error:  # so polars tells of a disk that is full while it writes Parquet
             raise OSError(str(error)) from None
 
@@ -41,6 +44,15 @@ def require_suffix(path: Path) -> None:
     """Raise InputError for a name that says none of the forms."""
     if path.suffix not in WRITERS:
         raise InputError("output file", str(path), f"a name that ends in {', '.join(WRITERS)}")
+
+
+def _in_blocks(log: Log) -> pl.LazyFrame:
+    """`as_intervals` of some clients after the others, made as it is written."""
+
+    def parts(*_: object) -> Iterator[pl.DataFrame]:
+        yield from (as_intervals(part) for _, part in log.blocks(WRITTEN))
+
+    return register_io_source(parts, schema=SCHEMA, validate_schema=True)
 
 
 def as_intervals(log: Log) -> pl.DataFrame:

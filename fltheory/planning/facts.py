@@ -173,7 +173,7 @@ def fewest_in_a_round(known: Known, n_clients: float | None, rates: Sequence[flo
 
 
 def share_of_few(known: Known, n_clients: float, rates: Sequence[float], asked: float) -> float | None:
-    """The share of rounds with fewer than `asked` participants, of coins, chains or turns; None: not known or long to count.
+    """The share of rounds with fewer than `asked` coins, chains or turns on; None: not known, or long to count.
 
     In each round they are independent, each on with its rate, so that the number has a Poisson-binomial law.
     """

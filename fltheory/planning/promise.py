@@ -153,8 +153,8 @@ class Promise:
         Any round may be a snapshot, or else an arbitrary one: a kind of rounds that never comes asks for nobody.
         """
         few = fewest_in_a_round(self.task.who, values.get("n_clients"), self.task.rates)
-        for name, asked in self.asked(values) if few is not None else ():
-            if asked > few:
+        for name, asked in self.asked(values):
+            if few is not None and asked > few:
                 have = f"at most {few}" if few else "none"
                 return f"{self.claim.id} needs {name} = {asked:g} clients in a round, and some rounds have {have}."
         return ""

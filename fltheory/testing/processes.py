@@ -48,7 +48,8 @@ def check_participation_process(
     false alarm 1e-7 a comparison, fixed seeds), `identities` (these four against each other, to rounding: a variance
     of rate (1 - rate), no covariance beyond it, intervals of mean 1 / rate, a marginal with that rate and those
     covariances), `serialisation` (pickle), `bad input` and, with `of`, `other clients` and `independent clients` (any
-    two of 67, 0, 1, 2, 3, 5 or 8 rounds apart, against 2,000 traces; false alarm 1e-5 for all of them together).
+    two of 67, 0, 1, 2, 3, 5 or 8 rounds apart, against 2,000 traces; false alarm 1e-5 for all of them together; three
+    of which any two are independent pass for independent).
     Raises InputError for bad arguments.
 
     >>> from fltheory.participation import Bernoulli
