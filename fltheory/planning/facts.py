@@ -172,15 +172,15 @@ def fewest_in_a_round(known: Known, n_clients: float | None, rates: Sequence[flo
     return known.fewest if known.fewest is not None or n_clients is None else _in_the_mean(n_clients, rates)
 
 
-def share_of_few(known: Known, n_clients: float, rates: Sequence[float], asked: float) -> float | None:
+def share_of_few(known: Known, rates: Sequence[float], asked: float) -> float | None:
     """The share of rounds with fewer than `asked` coins, chains or turns on; None: not known, or long to count.
 
-    In each round they are independent, each on with its rate, so that the number has a Poisson-binomial law.
+    In each round they are independent, each on with its rate, of `rates` (n_clients,), so that the number has a
+    Poisson-binomial law.
     """
-    if not (known.coins and known.drawn) or n_clients * asked > _MOST_TERMS:
+    if not (known.coins and known.drawn) or len(rates) * asked > _MOST_TERMS:
         return None
-    each = tuple(map(float, rates)) * (int(n_clients) if len(rates) == 1 else 1)
-    return _poisson_binomial(each, math.ceil(asked))
+    return _poisson_binomial(tuple(map(float, rates)), math.ceil(asked))
 
 
 @lru_cache(maxsize=32)

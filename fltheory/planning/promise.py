@@ -169,9 +169,8 @@ class Promise:
 
     def seldom_short(self, choice: Values, rounds: int) -> Iterator[str]:
         """How many rounds have fewer clients than a server asks for, though not in the mean; where that is known."""
-        values, task = self.at(choice, rounds), self.task
-        for name, asked in self.asked(values):
-            if share := share_of_few(task.who, values["n_clients"], task.rates, asked):
+        for name, asked in self.asked(self.at(choice, rounds)):
+            if share := share_of_few(self.task.who, self.task.rates, asked):
                 yield f"A share of {share:.2g} of the rounds has fewer than {name} = {asked:g} clients."
 
     def contradiction(self, choice: Values, rounds: int) -> str:
