@@ -147,6 +147,12 @@ def test_a_matrix_is_read_cell_by_cell(tmp_path: Path, kind: str, seed: int) -> 
     assert log.n_unsorted == sum(t < max(rounds[: i + 1]) for i, t in enumerate(rounds))
 
 
+@pytest.mark.usefixtures("at_once")
+def test_of_several_bad_cells_of_a_matrix_the_first_row_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"client 'c' on line 3 of the log must be 1 or 0.*'7'"):
+        read_log(file(tmp_path, "a,b,c,d\n1,0,1,0\n1,0,7,8\n1,6,1,0\n"))
+
+
 def test_blank_lines_and_names_of_a_matrix(tmp_path: Path) -> None:
     log = read_log(file(tmp_path, "3.0,1\n1,0\n\n0,NaN\nTRUE,False\n\n\n"), clients=4)
     assert cells(log)[0] == {("1", 0): False, ("1", 3): False, ("3", 0): True, ("3", 2): False, ("3", 3): True}

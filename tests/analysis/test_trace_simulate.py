@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 import pytest
 from polars.exceptions import ComputeError
 
@@ -50,6 +51,9 @@ def test_a_log_that_was_written_is_read_again(tmp_path: Path, kind: str, seed: i
     assert (again.observed is None) == (log.observed is None)
     alone = read_log(path)  # without a word on clients and rounds: but for who was never seen, the same
     assert set(alone.clients) == set(log.clients) - {"9"}
+    if kind == "parquet":
+        rows = pl.read_parquet(path)
+        assert rows["client"].unique(maintain_order=True).to_list() == [name for name in log.clients if name != "9"]
     order = [log.clients.index(name) for name in alone.clients]
     last = np.flatnonzero(seen.any(axis=1)).max() + 1
     assert np.array_equal(alone.history(range(len(order))), (on[:last, order], seen[:last, order]))
