@@ -11,7 +11,7 @@ CELL = 12  # bytes a cell of a matrix besides, its number among them; TEXT more 
 COLUMN = 20_000  # bytes that polars keeps for a column of a matrix, however short
 ROUND = 128  # bytes that a report takes for each round of the log, with participants or without
 BLOCK = 200  # bytes an event of those looked at together
-CELLS = 70  # bytes a cell of a matrix of those: in all 1.3 to 2.1 times what was measured
+CELLS = 70  # bytes a cell of a matrix of those: in all 1.3 to 2.3 times what was measured
 
 
 def require_room(things: str, number: int, each: int, together: int = BLOCK, beside: int = 0) -> None:
