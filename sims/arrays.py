@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_numpy_array, to_device
+from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy_array, to_device
 
 Array = Any  # a numpy or torch array; the array API has no common type to name
 
@@ -32,12 +32,14 @@ __all__ = [
     "device",
     "is_exact",
     "marked",
+    "on_host",
     "overwriting",
     "put_rows",
     "require_exact",
     "sum_rows",
     "tables_from",
     "take_rows",
+    "widened",
     "zeros",
 ]
 
@@ -85,6 +87,21 @@ def put_rows(table: Array, clients: Array, valid: Array, rows: Array) -> Array:
     where, changed = array_namespace(table).nonzero(valid), _to_change(table)
     changed[(*where[:-1], clients[where])] = rows[where]
     return changed
+
+
+def on_host(array: Array) -> np.ndarray[Any, Any]:
+    """A numpy array with the values of any array, or of a number; bfloat16, which numpy lacks, as float32."""
+    if not is_array_api_obj(array):
+        return np.asarray(array)
+    here = to_device(array, "cpu")
+    return np.asarray(widened(here) if str(here.dtype) == "torch.bfloat16" else here)
+
+
+def widened(array: Array) -> Array:
+    """A torch array of half precision as float32, in which sums and squares of its numbers stand; any other as it is."""
+    if is_numpy_array(array) or not array.is_floating_point() or array.itemsize >= 4:
+        return array
+    return array.float()
 
 
 def beside(array: Array, other: Array) -> Array:

@@ -33,6 +33,7 @@ from sims.weighting import RULES
 TRAINING = "training"  # the problem of experiments of kind "train"
 BESIDE = ("label", "warm")  # of an algorithm, beside its parameters and what has a name of its own
 LARGEST = 10**7  # whole number that a file may ask for: more clients, rounds or samples fit no memory
+_kept: dict[str, Any] = {}  # the task that `_task` made last
 
 Named = Mapping[str, Any]  # {"name": ..., parameter: value, ...}
 Makers = Mapping[str, Callable[..., Any]]
@@ -234,11 +235,15 @@ def _problem_of(experiment: Mapping[str, Any], replicate: int, outlined: bool = 
         return make(**_spread(named))
 
 
-@lru_cache(maxsize=1)
 def _task(canonical: str) -> Any:
-    named = json.loads(canonical)
-    with building(f"problem {named['name']}", named):
-        return make(**named)
+    """The task, made once for the runs of a replicate; that of another is let go before, as both may not fit."""
+    found = _kept.get(canonical)
+    if found is None:
+        _kept.clear()
+        named = json.loads(canonical)
+        with building(f"problem {named['name']}", named):
+            found = _kept[canonical] = make(**named)
+    return found
 
 
 @lru_cache(maxsize=1)

@@ -87,7 +87,7 @@ def check(experiment: Experiment, model: npt.NDArray[Any] | None = None) -> None
 
     One replicate of every algorithm goes through its first round, so that what only a round can tell is told here.
     """
-    canonical = _of_canonical(experiment.canonical)
+    canonical, doubts = _of_canonical(experiment.canonical), []
     for index, contestant in enumerate(canonical["algorithm"]):
         one = setup_of(canonical, index) if experiment.kind == "train" else setup(experiment.canonical, index)
         label = label_of(canonical, contestant)
@@ -98,7 +98,9 @@ def check(experiment: Experiment, model: npt.NDArray[Any] | None = None) -> None
             _check_schedule(one, experiment.rounds)
             with building(f"algorithm {contestant['name']}", contestant), _suffering(experiment):
                 _run_first_round(experiment, one, model)
-        _doubt_step(one, experiment.rounds, label)
+        doubts += _doubt_step(one, experiment.rounds, label)
+    for doubt in doubts:  # what is refused says nothing else
+        log.warning("warning: %s", doubt)
 
 
 def _suffering(experiment: Experiment) -> AbstractContextManager[None]:
@@ -148,8 +150,8 @@ def _check_schedule(one: Setup, rounds: int) -> None:
             scheduled(one.schedule, one.hyper.local_lr, round, rounds)
 
 
-def _doubt_step(one: Setup, rounds: int, label: str) -> None:
-    """Warn of local steps that may move away from a client's own minimum, on strongly convex problems.
+def _doubt_step(one: Setup, rounds: int, label: str) -> list[str]:
+    """A warning of local steps that may move away from a client's own minimum, on strongly convex problems.
 
     Clients differ in curvature, so that what is too large for one of them may still be stable on the whole.
     """
@@ -158,4 +160,5 @@ def _doubt_step(one: Setup, rounds: int, label: str) -> None:
     largest = stable_step(one.problem)
     if steps > 1 and one.problem.constants.strong_convexity and lr * one.schedule(0, rounds) > largest:
         who = f"algorithm {label!r}: " if label else ""
-        log.warning("warning: %slocal_lr %g is above %g = 2 / smoothness, local steps may diverge", who, lr, largest)
+        return [f"{who}local_lr {lr:g} is above {largest:g} = 2 / smoothness, local steps may diverge"]
+    return []

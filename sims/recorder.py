@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from array_api_compat import is_array_api_obj, to_device
 
 from fltheory.errors import InputError, count
 from sims.algorithms.protocol import State
-from sims.arrays import Array, array_namespace
+from sims.arrays import Array, array_namespace, on_host
 from sims.costs import Costs
 from sims.problems.base import Problem, full_gradient
 from sims.training.estimates import ESTIMATES, Trace, survey
@@ -307,8 +306,3 @@ class Record:
         if self._trace is not None:
             trace = {name.removeprefix(TRACE): array for name, array in state.items() if name.startswith(TRACE)}
             self._trace.load_state_dict(trace)
-
-
-def on_host(array: Array) -> npt.NDArray[Any]:
-    """A numpy array with the values of any array, or of a number."""
-    return np.asarray(to_device(array, "cpu") if is_array_api_obj(array) else array)

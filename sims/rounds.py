@@ -22,13 +22,13 @@ from fltheory.errors import InputError, count, probabilities
 from fltheory.participation import ParticipationProcess
 from sims.algorithms.arguments import of_one_kind
 from sims.algorithms.protocol import Algorithm, Cohort, Local, State
-from sims.arrays import Array, array_namespace, is_exact, overwriting, require_exact, tables_from
+from sims.arrays import Array, array_namespace, is_exact, on_host, overwriting, require_exact, tables_from
 from sims.availability import Reactive, availability
 from sims.costs import Costs
 from sims.divergence import Diverged, Stopped, not_finite
 from sims.problems.base import Problem
 from sims.problems.local import local_update
-from sims.recorder import Moment, Record, on_host
+from sims.recorder import Moment, Record
 from sims.roles import Roles
 from sims.schedules import Schedule, constant, name_of, scheduled
 from sims.selection import Selection, all_available, strength_of

@@ -9,7 +9,7 @@ import numpy as np
 from array_api_compat import is_numpy_array, is_torch_array
 
 from fltheory.errors import InputError
-from sims.arrays import Array, array_namespace, is_exact
+from sims.arrays import Array, array_namespace, is_exact, on_host
 from sims.problems.rational import number
 
 
@@ -43,7 +43,7 @@ def array(argument: str, values: Any) -> Array:
     Raises InputError for ragged lists and for anything that is not a finite number.
     """
     if is_torch_array(values):
-        values = values.detach().cpu().numpy()
+        values = on_host(values.detach())
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
         if not np.isfinite(values).all():
             raise InputError(argument, values, "finite")

@@ -243,7 +243,8 @@ class Layered(_InPlace):
     ) -> None:
         pieces = iter(pieces)
         first = next(pieces)
-        if first[1][0].numel() > self.shapes[0][0]:
+        growing = abs(1 - step_size * weight_decay) > 1  # powers of it may be no numbers of the model
+        if first[1][0].numel() > self.shapes[0][0] or growing:
             super().descend(result, start, chain([first], pieces), step_size, weight_decay, scales)
             return
         self._few_steps(result, start, first, step_size, weight_decay, scales)

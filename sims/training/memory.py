@@ -14,6 +14,8 @@ from sims.training import room
 if TYPE_CHECKING:
     import torch
 
+LASTING = 3  # of a task: its module, the numbers that this is put back to, the start
+REHEARSED = 20  # while a task is made, those included (found: 13 to 14, with the engine vmap 19)
 WORKING_COPIES = 4  # a client's start, iterate, gradient and update while it steps
 KEPT_TWICE = 2  # a round makes the server's new vectors beside the old ones
 
@@ -22,15 +24,19 @@ KEPT_TWICE = 2  # a round makes the server's new vectors beside the old ones
 class Memory:
     """Bytes, and where they are needed.
 
-    data      samples on the device
-    source    all data that these are taken from, where they are not all
-    server    model and other vectors of the server, twice: a round makes the new ones beside the old ones
-    tables    a row for each client, written in place; where `place` says (`sims.training.tables`)
-    cohort    models, gradients and updates of the clients that take part in a round, without the activations
+    data       samples on the device
+    source     all data that these are taken from, where they are not all
+    module     what a task holds of its module as long as it is there
+    rehearsal  what trying the module takes, before the first round
+    server     model and other vectors of the server, twice: a round makes the new ones beside the old ones
+    tables     a row for each client, written in place; where `place` says (`sims.training.tables`)
+    cohort     models, gradients and updates of the clients that take part in a round, without the activations
     """
 
     data: int
     source: int
+    module: int
+    rehearsal: int
     server: int
     tables: int
     cohort: int
@@ -38,8 +44,12 @@ class Memory:
 
     @property
     def total(self) -> int:
-        """On the device."""
-        return self.data + self.source + self.server + self.cohort + (self.tables if self.place == "device" else 0)
+        """On the device: what the rounds take, or the rehearsal before them if that is more."""
+        return self.data + self.source + max(self.rehearsal, self._rounds)
+
+    @property
+    def _rounds(self) -> int:
+        return self.module + self.server + self.cohort + (self.tables if self.place == "device" else 0)
 
     def at(self, place: str) -> int:
         """Bytes at one of `sims.training.tables.PLACES`."""
@@ -49,10 +59,13 @@ class Memory:
         parts, tables = [f"data {room.in_words(self.data)}"], room.in_words(self.tables)
         if self.source:
             parts.append(f"the set they are taken from {room.in_words(self.source)}")
-        parts.append(f"model {room.in_words(self.server)}")
-        if self.tables and self.place == "device":
-            parts.append(f"clients' tables {tables}")
-        parts.append(f"a cohort {room.in_words(self.cohort)}")
+        if self.rehearsal > self._rounds:
+            parts.append(f"trying the module {room.in_words(self.rehearsal)}, more than the rounds take")
+        else:
+            parts.append(f"model {room.in_words(self.module + self.server)}")
+            if self.tables and self.place == "device":
+                parts.append(f"clients' tables {tables}")
+            parts.append(f"a cohort {room.in_words(self.cohort)}")
         elsewhere = (
             f", and {tables} on {self.place} for clients' tables" if self.tables and self.place != "device" else ""
         )
@@ -69,12 +82,15 @@ def estimate_memory(setup: Setup, cohort_size: int) -> Memory:
     alone = algorithm.server_vectors(0)
     rows = algorithm.server_vectors(task.n_clients) - alone + algorithm.client_vectors * task.n_clients
     at_once = min(task.slots_at_once or cohort_size, cohort_size)
+    beside = 2 * algorithm.up * (2 if rows else 1)  # what clients send and a copy; with tables their rows, and copies
     return Memory(
         data=task.data_bytes,
         source=task.source_bytes,
+        module=LASTING * vector,
+        rehearsal=REHEARSED * vector,
         server=KEPT_TWICE * alone * vector,
         tables=rows * vector,
-        cohort=(cohort_size + WORKING_COPIES * at_once) * vector,
+        cohort=(beside * cohort_size + WORKING_COPIES * at_once) * vector,
         place="device" if task.memory == "host" and task.device.type == "cpu" else task.memory,
     )
 

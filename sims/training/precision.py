@@ -59,3 +59,15 @@ def _tf32(allowed: bool) -> Iterator[None]:
         yield
     finally:
         backends.cudnn.allow_tf32, backends.cuda.matmul.allow_tf32 = before
+
+
+def require_step(step_size: float, weight_decay: float, dtype: torch.dtype) -> None:
+    """Raise InputError for steps that numbers of this kind cannot hold: torch would blame the module."""
+    import torch
+
+    most, kind = torch.finfo(dtype).max, str(dtype).removeprefix("torch.")
+    if step_size > most:
+        raise InputError("local_lr", step_size, f"at most {most:g}, the largest number of {kind}")
+    if step_size * weight_decay > most:
+        allowed = f"at most {most / step_size:g}: times local_lr no more than the largest number of {kind}"
+        raise InputError("weight_decay", weight_decay, allowed)

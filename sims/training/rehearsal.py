@@ -136,24 +136,28 @@ def require_plain_steps(
     start = models[0]
     of_client = [_of_client(batches, client) for client in (0, 1)]
     after = _Loop(own, layout, readers)  # what the engine left in it may be of no use outside, as within vmap
-    slopes = [float((after.steps(start, [batch], 1.0) - start).norm()) for batch in of_client[0]]
+    slopes = [float(after.steps(start, [batch], 1.0).sub_(start).norm()) for batch in of_client[0]]
     size = REACH * max(1.0, float(start.norm())) / max(slopes) if 0 < max(slopes) < torch.inf else 0.0
-    starts = models.clone()
+    starts, there = models.clone(), False
+    _move_elsewhere(starts[1], layout)
     try:
         back()
-        if bool(torch.isfinite(loop.steps(_elsewhere(start, layout), of_client[1], size)).all()):
-            starts[1] = _elsewhere(start, layout)
+        there = bool(torch.isfinite(loop.steps(starts[1], of_client[1], size)).all())
     except InputError:
         raise
     except (Exception, SystemExit):  # whatever a module makes of numbers that no step leads to, such as a scale below 0
         pass
+    if not there:
+        starts[1] = start
 
     def one(client: int) -> Tensor:
-        return loop.steps(starts[client], of_client[client], size) - starts[client]
+        return loop.steps(starts[client], of_client[client], size).sub_(starts[client])
 
-    expected, other = _in_either_order(one, back)
-    for first, second in zip(expected, other, strict=True):
-        if _differing(layout, first, second, "sequential"):
+    back()
+    expected = one(0), one(1)
+    back()
+    for client in (1, 0):  # one after the other, as each is as large as the model
+        if _differing(layout, expected[client], one(client), "sequential"):
             raise InputError("module", type(module).__name__, FORGETFUL)
     back()
     found = torch.empty_like(starts)
@@ -275,13 +279,11 @@ def _in_either_order(
     return expected, (one(0), second)
 
 
-def _elsewhere(start: Tensor, layout: Layout) -> Tensor:
-    """A model (d,) as large as the start, and unlike it; buffers are as they were."""
-    generator, model = torch.Generator().manual_seed(0), start.clone()
-    trained = model[: layout.trained]
+def _move_elsewhere(model: Tensor, layout: Layout) -> None:
+    """Make of a model (d,), in place, one as large and unlike it; buffers are as they were."""
+    generator, trained = torch.Generator().manual_seed(0), model[: layout.trained]
     noise = torch.randn(len(trained), generator=generator).to(trained)
-    trained.mul_(noise.sign()).add_(0.01 * noise)  # what is 0 has no sign
-    return model
+    trained.mul_(noise.sign()).add_(noise.mul_(0.01))  # what is 0 has no sign
 
 
 def _differing(layout: Layout, found: Tensor, expected: Tensor, engine: str) -> list[str]:

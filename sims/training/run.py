@@ -25,11 +25,11 @@ from fltheory.errors import InputError, processes
 from fltheory.streams import stream
 from sims import checkpoints, preflight
 from sims import store as stored
+from sims.arrays import on_host
 from sims.catalogue import label_of, setup_of
 from sims.divergence import Stopped
 from sims.experiment import Experiment, Origin, from_canonical
 from sims.montecarlo.simulate import PURPOSE, backend_of, frame_of, is_sound
-from sims.recorder import on_host
 from sims.refusals import is_out_of_memory, reason_of
 from sims.rounds import Simulation
 from sims.training.memory import require_memory, require_workers
@@ -159,12 +159,13 @@ def train(
     for index, contestant in enumerate(about["algorithm"]):
         setup: Any = setup_of(about, index, outlined=True)
         needs.append(require_memory(setup, label_of(about, contestant)))
-        log.info("%s needs about %s", contestant["label"], needs[-1])
     if workers > 1 and scheduler is None:  # a scheduler's are on other machines
         require_workers(workers, experiment.replicates * needs, setup.problem.device)
     origin = _origin(experiment, store)
     with own_surroundings():
         preflight.check(experiment, origin and origin[1])
+    for contestant, needed in zip(about["algorithm"], needs, strict=True):  # what is refused says nothing else
+        log.info("%s needs about %s", contestant["label"], needed)
     folder = stored.begin(store, experiment.key, about).absolute() / "runs"
     kept = None if known else folder  # beside a whole run nobody would ever go on with them
     if kept:

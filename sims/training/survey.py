@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from array_api_compat import device, to_device
+from array_api_compat import device
 
 from fltheory.streams import stream
 from sims.algorithms.protocol import Cohort, Work
-from sims.arrays import Array, array_namespace
+from sims.arrays import Array, array_namespace, on_host, widened
 from sims.problems.base import Problem
 from sims.problems.local import looked_after
 
@@ -189,9 +189,10 @@ class Survey:
 
 
 def host(array: Array) -> FloatArray:
-    return np.asarray(to_device(array, "cpu"), dtype=np.float64)
+    return np.asarray(on_host(array), dtype=np.float64)
 
 
 def squared_norms(vectors: Array) -> FloatArray:
     """Squared norms of (R, d), (R,)."""
-    return host(array_namespace(vectors).sum(vectors * vectors, axis=-1))
+    wide = widened(vectors)
+    return host(array_namespace(wide).sum(wide * wide, axis=-1))

@@ -4,7 +4,7 @@
 local_lr = [0.01, 0.032, 0.1]
 global_lr = [1, 3.2, 10]
 metric = "train_loss"         # the least is best; of an accuracy the largest
-last = 1                      # mean over so many last records and over all replicates
+last = 1                      # mean over so many last records and over all replicates; at most all, with the start
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import polars as pl
 from fltheory.errors import InputError, count, one_of
 from sims.algorithms import algorithms
 from sims.experiment import Experiment, parse
-from sims.recorder import EVALUATED, PER_CLIENT
+from sims.recorder import EVALUATED, PER_CLIENT, recorded
 from sims.store import Run
 
 FIELDS = ("local_lr", "global_lr", "metric", "last")
@@ -52,7 +52,11 @@ def sweep(content: Mapping[str, Any], run: Callable[[Experiment], Run]) -> tuple
     Raises InputError for a bad table, and what `run` raises.
     """
     grid, base = _checked(content)
-    labels = [contestant.label or contestant.name for contestant in parse(base).algorithm]
+    whole = parse(base)
+    assert whole.record.every is not None  # filled in by the canonical form
+    if grid["last"] > (records := recorded(whole.rounds, whole.record.every)):
+        raise InputError("sweep.last", grid["last"], f"at most {records}, the number of records")
+    labels = [contestant.label or contestant.name for contestant in whole.algorithm]
     points: list[Point] = []
     best: dict[str, Point] = {}
 

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from fltheory.errors import InputError, count
 from sims.algorithms.arguments import not_negative
 from sims.algorithms.protocol import Cohort, Work
+from sims.arrays import on_host, widened
 from sims.problems.base import Constants, Draws
 from sims.training import augment, engines, precision, tables
 from sims.training.accepted import largest_of, require_parameters, require_tensors, require_trainable
@@ -193,7 +194,7 @@ class Task:
         draws = self._draw(np.random.default_rng(0), clients, 2, size)
         draws[1, 0, :, :size] = self._telling(size)
         batches = self._batches(draws.flatten(1, -2))
-        both = self.start.repeat(2, 1)
+        both = self.start.expand(2, -1)
         instead = ', or one for engine = "sequential"' if self.engine.name == "vmap" else ""
         allowed = f"one that the engine {self.engine.name!r} can train with"
         with refusing(self.module, allowed, f"batches of {size}", instead):
@@ -241,6 +242,7 @@ class Task:
         Clients step in groups of one size, at most `slots_at_once`; the batches of a group are gathered in one call,
         or in several where they would need more than GATHERED bytes.
         """
+        precision.require_step(float(step_size), self.weight_decay, self.start.dtype)
         begin = start.reshape(-1, self.dimension)
         result = torch.empty_like(begin, memory_format=torch.contiguous_format)
         draws = draws.flatten(1, -2)
@@ -273,9 +275,9 @@ class Task:
 
     def objective(self, x: Tensor) -> Tensor:
         """f at models (..., d): (...)."""
-        weights = torch.from_numpy(self.sampler.weights).to(self.device, x.dtype)
+        trained = widened(x[..., : self.layout.trained])
+        weights = torch.from_numpy(self.sampler.weights).to(self.device, trained.dtype)
         values = [torch.sum(weights * self.losses(model)[0]) for model in x.reshape(-1, self.dimension)]
-        trained = x[..., : self.layout.trained]
         penalty = self.weight_decay / 2 * torch.sum(trained * trained, dim=-1)
         return torch.stack(values).reshape(x.shape[:-1]) + penalty
 
@@ -289,14 +291,14 @@ class Task:
 
     def train_accuracy(self, x: Tensor) -> npt.NDArray[np.float64]:
         """Share of all training samples whose class is right, for models (R, d): (R,)."""
-        return np.array([self.losses(model)[1].cpu().numpy()[self.sampler.order].mean() for model in x])
+        return np.array([on_host(self.losses(model)[1])[self.sampler.order].mean() for model in x])
 
     def _evaluation(self, model: Tensor) -> Evaluation:
-        losses, right = (values.cpu().numpy() for values in self.losses(model))
+        losses, right = map(on_host, self.losses(model))
         if self.test is None:
             return evaluated(self.sampler, self._mixes, losses, right)
-        test_losses, test_right = (values.cpu().numpy() for values in self.losses(model, self.test))
-        test = test_losses, test_right, self.test[1].cpu().numpy()
+        test_losses, test_right = map(on_host, self.losses(model, self.test))
+        test = test_losses, test_right, on_host(self.test[1])
         return evaluated(self.sampler, self._mixes, losses, right, test)
 
     @cached_property

@@ -22,6 +22,7 @@ from sims.refusals import is_out_of_memory, reason_of
 DRAWN = "one that draws no random numbers (dropout of sims.training.models.layers)"
 PURE = "one that leaves its parameters as they are (no embedding with max_norm)"
 
+OTHERS = ("buffers", "torch.inference_mode", "local_lr", "weight_decay")  # what else is refused within a pass
 NAMED = 5  # clients that a sentence names, at most
 
 Reader = Callable[[], object]
@@ -124,8 +125,7 @@ def refusing(module: nn.Module, allowed: str, what: str, instead: str = "") -> I
 def stopping(module: nn.Module, what: str, clients: Any = None, readers: Sequence[Reader] = ()) -> Iterator[None]:
     """Around passes in a run: whatever they raise, but for want of memory, is Stopped, in a sentence with the clients.
 
-    So is what is drawn within it from these generators. What an algorithm wants of averaged buffers is no fault of the
-    module and stays an InputError.
+    So is what is drawn within it from these generators. What is no fault of the module (`OTHERS`) stays an InputError.
     """
     before = [read() for read in readers]
     try:
@@ -135,7 +135,7 @@ def stopping(module: nn.Module, what: str, clients: Any = None, readers: Sequenc
     except Stopped:
         raise
     except (Exception, SystemExit) as error:
-        if is_out_of_memory(error) or getattr(error, "argument", None) in ("buffers", "torch.inference_mode"):
+        if is_out_of_memory(error) or getattr(error, "argument", None) in OTHERS:
             raise
         whose = "" if clients is None else _whose(np.unique(np.asarray(torch.as_tensor(clients).cpu())).tolist())
         why = str(error) if isinstance(error, InputError) else f"the module raised {reason_of(error)}"

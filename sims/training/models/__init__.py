@@ -16,6 +16,7 @@ Listing the names needs no torch.
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["make", "models", "names"]
 
 GROUP = "fltheory.models"
+_made: dict[str, weakref.ref[torch.nn.Module]] = {}  # what each factory gave last
 
 
 def names() -> list[str]:
@@ -62,7 +64,7 @@ def make(name: str, *, seed: int = 0, **parameters: Any) -> torch.nn.Module:
     """A named model with the initial parameters of `seed`, in float32 on the CPU.
 
     torch's global generator and default type are left as they were, and the model does not depend on them.
-    Raises InputError for an unknown name, unknown parameters and bad values.
+    Raises InputError for an unknown name, unknown parameters, bad values, and a factory that gives one module twice.
     """
     make_it = factory(name)
     try:
@@ -83,4 +85,9 @@ def make(name: str, *, seed: int = 0, **parameters: Any) -> torch.nn.Module:
         torch.set_default_dtype(kind)
     if not isinstance(model, torch.nn.Module):
         raise InputError(f"model {name}", type(model).__name__, "a torch.nn.Module")
+    last, _made[name] = _made.get(name), weakref.ref(model)
+    outlined = torch.empty(0).device.type == "meta"  # as without memory, before the model is made
+    kept = any(part.is_meta for part in model.parameters()) and not outlined
+    if kept or (last is not None and last() is model):
+        raise InputError(f"model {name}", "one of an earlier call", "a factory that makes a new module at each call")
     return model

@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -51,8 +53,40 @@ def test_the_servers_part_is_what_the_state_holds(name):
 def test_data_and_cohort():
     found = estimate_memory(setup("fedavg"), 5)
     assert found.data == 2 * (20 * 5 * 4 + 20 * 8)
-    assert found.cohort == (5 + 4 * 5) * D * 4
+    assert found.cohort == (2 * 5 + 4 * 5) * D * 4
     assert "activations not counted" in str(found)
+
+
+def test_trying_the_module_counts_where_it_takes_more_than_the_rounds():
+    one = setup("fedavg")
+    few, many = estimate_memory(one, 1), estimate_memory(one, 5)
+    assert few.total == few.data + few.rehearsal
+    assert "trying the module 1.9 KiB, more than the rounds take, activations" in str(few)
+    assert many.total == many.data + many.module + many.server + many.cohort
+
+
+@pytest.mark.parametrize("engine", ["layered", "sequential"])
+def test_trying_a_module_takes_no_more_than_is_said_and_half_of_it(engine):
+    script = f"""
+import resource, numpy as np, torch
+from torch import nn
+from sims.training.task import Task
+from sims.training.memory import REHEARSED
+inputs, targets, parts = torch.randn(40, 64), torch.randint(0, 10, (40,)), np.split(np.arange(40), 2)
+def make(width):
+    module = nn.Sequential(nn.Linear(64, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10))
+    peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    Task(module, inputs, targets, parts, batch=4, engine={engine!r})
+    peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    return sum(part.nbytes for part in module.parameters())
+peaks = []
+make(8)
+size = make(2500)
+print((peaks[3] - peaks[1]) / size, REHEARSED)
+"""
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    vectors, said = map(float, found.split())
+    assert said / 2 < vectors <= said
 
 
 def rooms(monkeypatch, **there):
@@ -65,22 +99,22 @@ def rooms(monkeypatch, **there):
 def test_what_does_not_fit_is_refused_before_it_starts(monkeypatch):
     rooms(monkeypatch, of_device=3000)
     with pytest.raises(
-        InputError, match=r"algorithm must be one that fits into the 2.9 KiB that are free, but it needs 4"
+        InputError, match=r"algorithm must be one that fits into the 2.9 KiB that are free, but it needs 6"
     ):
         require_memory(setup("mifa"), "")
     with pytest.raises(InputError, match=r"algorithm must be one that fits into the 2.9 KiB that are free"):
         require_memory(setup("mifa", memory="host"), "")  # a CPU has one memory
     rooms(monkeypatch, of_the_process=3000)
     with pytest.raises(
-        InputError, match=r"fits into the 2.9 KiB that a process may take \(ulimit -v\), but it needs 4"
+        InputError, match=r"fits into the 2.9 KiB that a process may take \(ulimit -v\), but it needs 6"
     ):
         require_memory(setup("mifa"), "")
-    rooms(monkeypatch, of_device=4000)
+    rooms(monkeypatch, of_device=6000)
     assert str(require_memory(setup("mifa", memory="disk"), "")) == (
-        "3.6 KiB (data 1.1 KiB, model 0.2 KiB, a cohort 2.3 KiB, activations not counted), "
+        "5.3 KiB (data 1.1 KiB, model 0.5 KiB, a cohort 3.8 KiB, activations not counted), "
         "and 0.9 KiB on disk for clients' tables"
     )
-    rooms(monkeypatch, of_the_process=4000)  # what is mapped counts, if it is on disk
+    rooms(monkeypatch, of_the_process=6000)  # what is mapped counts, if it is on disk
     with pytest.raises(InputError, match="a process may take"):
         require_memory(setup("mifa", memory="disk"), "")
     rooms(monkeypatch, of_disk=900)

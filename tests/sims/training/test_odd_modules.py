@@ -10,7 +10,12 @@ from torch import nn  # noqa: E402
 from torch.nn.functional import cross_entropy  # noqa: E402
 from torch.nn.utils import parametrizations, parametrize  # noqa: E402
 
+from fltheory.participation import Bernoulli  # noqa: E402
+from sims.algorithms.fedavg import Hyper, fedavg  # noqa: E402
+from sims.recorder import METRICS, Record  # noqa: E402
+from sims.rounds import Setup, Simulation  # noqa: E402
 from sims.training.task import Task  # noqa: E402
+from sims.weighting import AverageAll  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")]
 
@@ -291,3 +296,43 @@ def test_rounding_in_half_precision_is_no_fault_of_a_module(make, kind):
     assert Task(seeded(make).to(kind), inputs, TARGETS, PARTS, batch=4).engine.name == "sequential"
     with pytest.raises(InputError, match=r'^engine must be "sequential" for a module in'):  # up to 40 % by a parameter
         Task(seeded(make).to(kind), inputs, TARGETS, PARTS, batch=4, engine="vmap")
+
+
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
+def test_a_module_in_half_precision_trains_and_is_measured_as_by_a_loop_of_ones_own(kind):
+    inputs = INPUTS.to(kind)
+    one = Task(seeded(Two).to(kind), inputs, TARGETS, PARTS, batch=4, test=(inputs[:9], TARGETS[:9]))
+    drawn, descend = [], one.descend
+    one.descend = lambda start, clients, draws, step: drawn.append(draws) or descend(start, clients, draws, step)
+    record = Record(tuple(name for name in METRICS if name not in ("objective_gap", "squared_distance")), 1, 2)
+    setup = Setup(one, fedavg, Hyper(0.1, 1.0, 3), Bernoulli(np.ones(3)), AverageAll())
+    Simulation(setup, one.start[None], 2, np.random.default_rng(0), record).advance()
+
+    module, models = seeded(Two).to(kind), [one.start]
+    for draws in drawn:
+        moved = []
+        for client in range(3):
+            nn.utils.vector_to_parameters(models[-1].clone(), module.parameters())
+            steps = torch.optim.SGD(module.parameters(), lr=0.1)
+            for batch in draws[:, 0, client]:
+                steps.zero_grad()
+                cross_entropy(module(inputs[batch]), TARGETS[batch]).backward()
+                steps.step()
+            moved.append(nn.utils.parameters_to_vector(module.parameters()).detach() - models[-1])
+        models.append(models[-1] + torch.stack(moved).sum(0) / 3)
+    found, near = record.arrays(), 4 * torch.finfo(kind).eps
+    for t, model in enumerate(models):
+        exact = seeded(Two).double()
+        nn.utils.vector_to_parameters(torch.from_numpy(found["model"][0, t]), exact.parameters())
+        logits = exact(inputs.double())
+        loss = cross_entropy(logits, TARGETS)
+        loss.backward()
+        square = sum(float((part.grad**2).sum()) for part in exact.parameters())
+        np.testing.assert_allclose(found["model"][0, t], model.float(), atol=near)
+        for name in ("train_loss", "client_loss", "objective"):  # clients have as many samples each
+            assert found[name][0, t] == pytest.approx(loss.item(), rel=near)
+        assert found["squared_gradient"][0, t] == pytest.approx(square, rel=4 * near)
+        right = (logits[:9].argmax(1) == TARGETS[:9]).double().mean().item()
+        assert found["test_accuracy"][0, t] == pytest.approx(right, abs=0.12)  # a tie may be rounded either way
+    unknown = {"interval_divergence", "snapshot_probability"}  # before an interval has ended; no coin
+    assert all(np.isfinite(values[:, 1]).all() for name, values in found.items() if name not in unknown)

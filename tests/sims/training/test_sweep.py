@@ -85,6 +85,7 @@ def test_what_does_not_come_to_its_end_is_not_best():
         ({"local_lr": [1], "metric": "objectiv"}, "did you mean objective"),
         ({"local_lr": [1], "lst": 1}, "key of sweep must be one of"),
         ({"local_lr": [1], "last": 0}, "sweep.last must be a whole number"),
+        ({"local_lr": [1], "last": 3}, "^sweep.last must be at most 2, the number of records; got 3$"),
         ({"local_lr": [1], "metric": "weight_error"}, "sweep.metric must be one of"),
         ({"local_lr": [1], "metric": "model"}, "sweep.metric must be one of"),
         ({"local_lr": [1], "metric": "vectors_sent"}, "sweep.metric must be one of"),
