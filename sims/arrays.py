@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy_array, to_device
+from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy_array, is_torch_array, to_device
 
 Array = Any  # a numpy or torch array; the array API has no common type to name
 
@@ -98,8 +98,8 @@ def on_host(array: Array) -> np.ndarray[Any, Any]:
 
 
 def widened(array: Array) -> Array:
-    """A torch array of half precision as float32, in which sums and squares of its numbers stand; any other as it is."""
-    if is_numpy_array(array) or not array.is_floating_point() or array.itemsize >= 4:
+    """A torch array of half precision as float32, which holds sums and squares of its numbers; any other as it is."""
+    if not is_torch_array(array) or not array.is_floating_point() or array.itemsize >= 4:
         return array
     return array.float()
 

@@ -83,6 +83,7 @@ def estimate_memory(setup: Setup, cohort_size: int) -> Memory:
     rows = algorithm.server_vectors(task.n_clients) - alone + algorithm.client_vectors * task.n_clients
     at_once = min(task.slots_at_once or cohort_size, cohort_size)
     beside = 2 * algorithm.up * (2 if rows else 1)  # what clients send and a copy; with tables their rows, and copies
+    beside += "roles" in algorithm.looks_at  # where work is divided, what each part sends is put together
     return Memory(
         data=task.data_bytes,
         source=task.source_bytes,

@@ -348,3 +348,19 @@ def test_no_chain_is_taken_apart_while_there_are_hooks_on_all_modules(register):
 def test_bad_input_is_named(call, sentence):
     with pytest.raises(InputError, match=sentence):
         call()
+
+
+@pytest.mark.parametrize("first", ["outlined", "made"])
+def test_a_factory_that_gives_one_module_twice_is_named(monkeypatch, first):
+    known = []
+
+    def factory(d, classes):
+        known[:] = known or [nn.Linear(d, classes)]
+        return known[0]
+
+    monkeypatch.setattr("sims.training.models.factory", lambda name: factory)
+    with torch.device("meta" if first == "outlined" else "cpu"):
+        make("mine", d=4, classes=3)
+    sentence = "^model mine must be a factory that makes a new module at each call; got 'one of an earlier call'$"
+    with pytest.raises(InputError, match=sentence):
+        make("mine", d=4, classes=3)

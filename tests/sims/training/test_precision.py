@@ -204,3 +204,41 @@ def test_the_precision_is_part_of_the_experiment(tmp_path):
     content["problem"]["precision"] = "tf32"
     with pytest.raises(InputError, match="only CUDA cards have TF32"):
         parse(content)
+
+
+@pytest.mark.parametrize("engine", ["layered", "sequential", "vmap"])
+def test_steps_that_the_numbers_of_a_model_cannot_hold_are_no_fault_of_the_module(engine):
+    clients, step = torch.zeros(1, 1, dtype=torch.int64), torch.zeros(3, 1, 1, 2, dtype=torch.int64)
+    inputs, targets, parts = torch.randn(6, 4), torch.arange(6) % 3, np.arange(6).reshape(2, 3)
+
+    def moved(step_size, decay=0.0):
+        module = torch.nn.Sequential(torch.nn.Linear(4, 9), torch.nn.ReLU(), torch.nn.Linear(9, 3))
+        one = Task(module, inputs, targets, parts, batch=2, engine=engine, weight_decay=decay)
+        return one.descend(one.start[None, None], clients, step, step_size)
+
+    with pytest.raises(InputError, match=r"^local_lr must be at most 3\.40282e\+38, the largest number of float32"):
+        moved(1e300)
+    with pytest.raises(InputError, match=r"^weight_decay must be at most 34\.0282: times local_lr no more than"):
+        moved(1e37, 100.0)
+    assert not bool(torch.isfinite(moved(1e30, 1e3)).all())  # diverges, and raises nothing
+
+
+def test_such_a_step_size_is_refused_before_a_run_and_nothing_is_said_before(tmp_path, caplog):
+    pytest.importorskip("sklearn", reason="needs the training extra")
+    content = {
+        "kind": "train",
+        "rounds": 2,
+        "replicates": 1,
+        "problem": {
+            "name": "training",
+            "data": "digits",
+            "model": "logistic",
+            "partition": {"name": "iid", "n_clients": 4},
+        },
+        "process": {"name": "bernoulli", "p": 0.5},
+        "algorithm": [{"name": "mifa", "local_lr": 0.1}, {"name": "mifa", "label": "far", "local_lr": 1e300}],
+    }
+    with caplog.at_level("INFO"), pytest.raises(InputError, match=r"^algorithm 'far': local_lr must be at most 3"):
+        train(parse(content), store=tmp_path)
+    assert not caplog.text
+    assert not list(tmp_path.iterdir())
