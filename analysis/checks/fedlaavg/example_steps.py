@@ -11,13 +11,14 @@ import sympy
 from analysis.checks import CheckBook, Depth, Mutant, mutate, plus, put, times, without
 from analysis.checks.fedlaavg.orbits import (
     DOMAIN,
+    SPACE,
     ages,
     algebraic,
+    constants,
     d,
     distances,
     drifts,
     orbit,
-    phases,
     points,
     s1,
     s2,
@@ -26,12 +27,12 @@ from analysis.checks.fedlaavg.orbits import (
 )
 from analysis.checks.points import held_at
 from analysis.checks.tools import rational_sample, rests_on
-from analysis.evidence import Evidence, Tally, algebra, conditional
-from analysis.trials import exact_value, stated
+from analysis.evidence import Evidence, Tally, algebra
+from analysis.trials import conditions_at, exact_value, right_side, stated
 from fltheory.distributions.symbolic import Step
 from fltheory.ledger import Claim
 from fltheory.papers.fedlaavg import example1 as paper
-from fltheory.papers.fedlaavg.letters import e1, e2, example_gradient, lr
+from fltheory.papers.fedlaavg.letters import block_staleness, e1, e2, example_gradient, lr
 from sims.algorithms import fedlaavg
 from sims.exact import Setting, run
 from sims.problems.quadratic import example_1
@@ -223,10 +224,32 @@ def ages_on_example_1(claim: Claim, depth: Depth) -> Evidence:
     return held_at(ages, claim, every, "exact", "enumeration", domain=f"blocks up to {size}")
 
 
-@checks(paper.thm2_eq11, mutants=[times("bound", "1/4"), put("bound", lr, lr**2), without("step")])
+@checks(
+    paper.thm2_eq11,
+    mutants=[*BOUND_MUTANTS, times("bound", 2), put("bound", lr, lr**2), put("bound", block_staleness, 1),
+             put("bound", block_staleness, block_staleness - 1), without("step")],
+)  # fmt: skip
+@rests_on({"step": lr <= 1})
 def drift_since_stale(claim: Claim, depth: Depth) -> Evidence:
-    """All iterations, and those in which both clients have taken part."""
-    return conditional(
-        *phases(drifts, claim, points(depth)), "both clients have taken part (T_i >= 1)", "exact orbits",
-        "With T_i = 0 it is about x^(-1), which is not defined (here read as the point of gradient 0).", domain=DOMAIN,
-    )  # fmt: skip
+    """All iterations, T_i = 0 among them; the number of steps of (10) between the two; the same with T_i - 1 >= 0."""
+    found = held_at(drifts, claim, points(depth), "exact", "exact orbits", domain=DOMAIN)
+    if found.verdict != "exact":
+        return found
+    before = Tally()
+    for point in points(depth):
+        where = constants(point)
+        path = orbit(*(point[name] for name in SPACE))
+        for latest in path.latest[-1]:
+            if latest and all(conditions_at(claim, where).values()):
+                stated = right_side(claim.bound, where)
+                before.at_most(abs(path.z[-2] - path.z[latest - 1]), stated, **point, latest=latest)
+    if before.witness:
+        return before.evidence("exact", "exact orbits", "", domain=DOMAIN)
+    steps = [Step("I steps of (10)", claim.bound.rhs - block_staleness * paper.thm2_eq10.bound.rhs)]  # type: ignore[union-attr]
+    proof = algebraic(steps)
+    summary = (
+        "By (10): |t - 1 - T_i| steps, at most I because 0 <= t - T_i <= I and I >= 1. With x^(T_i - 1), for a client "
+        "that has taken part, they are t - T_i steps."
+    )
+    cases = found.cases + before.cases + 1
+    return proof if proof.verdict != "proved" else Evidence("proved", "algebra", summary, "", cases, found.largest)

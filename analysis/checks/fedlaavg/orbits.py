@@ -114,8 +114,8 @@ def last_age(path: Orbit, step: Any) -> Any:
 
 
 def last_drift(path: Orbit, step: Any) -> Any:
-    """|x^(t-1) - x^(T_i - 1)|, the larger; before client 2 took part its x^(-1) is read as x* (gradient 0)."""
-    return max(abs(path.z[-2] - (path.z[latest - 1] if latest else 0)) for latest in path.latest[-1])
+    """|x^(t-1) - x^(T_i)|, the larger."""
+    return max(abs(path.z[-2] - path.z[latest]) for latest in path.latest[-1])
 
 
 def last_excess(path: Orbit, step: Any) -> Any:

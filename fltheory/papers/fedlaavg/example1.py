@@ -226,11 +226,12 @@ thm2_I = paper.claim(
 thm2_eq11 = paper.claim(
     "thm2.eq11", "(11): drift since the stale iterate at most gamma I G",
     kind="equation", where="(11)",
-    words="|x^(t-1) - x^(T_i - 1)| <= gamma I G.",
+    words="|x^(t-1) - x^(T_i^t)| <= gamma I G for both clients and all t >= 1.",
     conditions=small,
-    bound=Bound("|x^(t-1) - x^(T_i - 1)|", lr * block_staleness * example_gradient, unit=PARAM),
+    bound=Bound("|x^(t-1) - x^(T_i^t)|", lr * block_staleness * example_gradient, unit=PARAM),
     uses=("fedlaavg.thm2.eq10", "fedlaavg.thm2.I"),
-    gap="For a client that has not taken part yet it is about x^(-1), which is not defined.",
+    gap="True as printed, also at T_i = 0, where it is about x^0. What goes into (8) is x^(T_i - 1), by the index that "
+    "(6) needs; for that it holds once the client has taken part (T_i >= 1).",
 )  # fmt: skip
 thm2_step = paper.claim(
     "thm2.step", "Per-step inequality before (12)",
