@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from inspect import getdoc
 from textwrap import fill
 from typing import Any
 
 import sympy
 
+from analysis.checks import all_trials
 from analysis.evidence import ratio_text
 from analysis.letters import in_text, legend, meaning, symbols_of
 from analysis.wording import counted
@@ -163,9 +165,23 @@ def _verdict_lines(claim: Claim, entry: dict[str, Any] | None) -> list[str]:
             lines.append(
                 fill(f"largest ratio found, {ratio_text(evidence['largest'], '.4g')}, at {where}", 100, **_INDENT)
             )
+        if said := words_of_trial(claim, evidence):
+            lines.append(fill(f"tried on: {said}", 100, **_INDENT))
         if "witness" in evidence:
             lines += ["  witness", *_witness_lines(evidence["witness"])]
     return lines
+
+
+def words_of_trial(claim: Claim, evidence: Mapping[str, Any]) -> str:
+    """What the trial whose point the witness of a conditional finding is says of itself; "" if there is none.
+
+    Other findings have the words of their trial as their domain.
+    """
+    witness = evidence.get("witness", {})
+    if evidence["verdict"] != "conditional" or not witness:
+        return ""
+    found = (trial for trial in all_trials().get(claim.id, []) if witness.keys() >= trial.space.keys())
+    return next((" ".join((getdoc(trial.evaluate) or "").split()) for trial in found), "")
 
 
 def _claim_changed(claim: Claim, entry: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from analysis.report.claims import badge, link
 from analysis.report.facts import AGAINST, MEANINGS, Facts
 from analysis.report.html import Html, element, items, join, page, prose, section, table, terms
 from analysis.report.mathematics import block, inline, part
-from analysis.show import short
+from analysis.show import short, words_of_trial
 from analysis.wording import counted
 from fltheory.latex import words
 from fltheory.ledger import Claim, ledger
@@ -39,7 +39,7 @@ def claim_page(facts: Facts, claim: Claim, exhibits: Iterable[str] = ()) -> str:
         section("Statement", element("p", prose(claim.words)), block(claim.latex), *_formal(claim)),
         section("Letters", _letters(claim)),
         section("Assumes", items(join(link(a, ROOT), f": {a.title}") for a in claim.assumes) if claim.assumes else ""),
-        section("Evidence", *(_evidence(evidence) for evidence in facts.evidence(claim))),
+        section("Evidence", *(_evidence(claim, evidence) for evidence in facts.evidence(claim))),
         section("Where the printed argument needs more", element("p", prose(claim.gap)) if claim.gap else ""),
         section("Use instead", _repair(facts, claim)),
         section("Rests on", _claims(facts, claim.uses)),
@@ -99,7 +99,7 @@ def _letters(claim: Claim) -> Html:
     return table(("Letter", "Meaning and code name"), rows) if rows else Html()
 
 
-def _evidence(evidence: Mapping[str, Any]) -> Html:
+def _evidence(claim: Claim, evidence: Mapping[str, Any]) -> Html:
     """One piece of evidence, with its witness."""
     pairs: list[tuple[str, str]] = []
     for key, label in (("hypothesis", "Needs"), ("reading", "Read with")):
@@ -112,6 +112,8 @@ def _evidence(evidence: Mapping[str, Any]) -> Html:
         where = ", ".join(f"{name} = {short(value)}" for name, value in evidence.get("largest_at", {}).items())
         ratio = ratio_text(evidence["largest"], ".4g")
         pairs.append(("Largest ratio of left to right side found", f"{ratio} at {where}" if where else ratio))
+    if said := words_of_trial(claim, evidence):
+        pairs.append(("Tried on", prose(said)))
     parts = [element("p", badge(evidence["verdict"]), f" by {evidence['method']}: ", prose(evidence["summary"]))]
     parts += [terms(pairs)] if pairs else []
     if "steps" in evidence:

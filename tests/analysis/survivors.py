@@ -113,6 +113,7 @@ HARMLESS: dict[tuple[str, str], str] = {
     ("fedlaavg.thm1.X", "step: example_lr -> example_lr^2"): SHORTER,
     ("fedlaavg.thm2.eq9", "step: twice the room"): SHORTER,
     ("fedlaavg.thm2.eq10", "step: twice the room"): SHORTER,
+    ("fedlaavg.thm2.eq11", "step: twice the room"): SHORTER,
     ("fedlaavg.sec3.2.period.repaired", "period: cohort_size -> cohort_size^0"): "a longer period says less",
     ("fedlaavg.eq34", "order: n_clients -> n_clients^0"): MORE,
     ("fedlaavg.eq53", "order: n_clients -> n_clients^0"): MORE,

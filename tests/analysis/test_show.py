@@ -7,9 +7,12 @@ import re
 import pytest
 
 from analysis.letters import in_text, letters_of, plain, symbols_of
+from analysis.report.claim import claim_page
+from analysis.report.facts import Facts
 from analysis.show import claim_as_text, short
 from fltheory.latex import statement, words
 from fltheory.ledger import ledger
+from fltheory.verdicts import recorded
 from tests.analysis import toy
 
 
@@ -134,3 +137,22 @@ def test_a_witness_has_values_then_what_holds_then_both_sides(monkeypatch: pytes
         "    x = 1/4 = 0.25", "    condition 'step': holds", "    somebody: fails",
         "    left = 1/3 + 2*sqrt(2) = 3.16176", "    right = 1",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("id_", "said"),
+    [
+        ("fedamd.lemE1b", "clients F_m = h_m x^2/2, h_m in `curvatures`, from x_0 = 1"),
+        ("fedamd.lemE2", "`local` is eta_l K L, `move` eta_s eta_l K L"),
+        ("fedamd.lemE3", "`reading` says what E g_t is"),
+        ("fedamd.cor412", "u = `scale`; L = mu `condition`"),
+        ("fedlaavg.lem3", "`policy` says who is wanted next: entry number s"),
+        ("fedlaavg.eq24", "`wish` has a number for each iteration"),
+        ("fedlaavg.eq42", "`wish` has a number for each round"),
+    ],
+)
+def test_the_coordinates_of_a_conditional_witness_are_explained(id_: str, said: str) -> None:
+    """Nobody can check by hand a point whose coordinates are not said to be of anything."""
+    page = " ".join(claim_as_text(ledger[id_]).split())
+    assert said in page.partition(" tried on: ")[2].partition(" witness ")[0]
+    assert "Tried on" in claim_page(Facts(recorded(), {}, frozenset(), {id_: []}), ledger[id_])

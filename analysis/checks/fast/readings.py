@@ -108,7 +108,10 @@ def the_other_mixture(claim: Claim, depth: Depth) -> Evidence:
     {"step_share": Real("1/1000", 1, log=True), "late": Whole(1, 100), "rounds": Whole(2, 20_000)},
 )
 def arbitrary_rounds_last(claim: Claim, point: Point) -> Sides:
-    """Two clients, L = mu = K = sigma_G = 1, all clients in snapshots: they keep x at x* = 0 until the last rounds."""
+    """Two clients F_1 = (x-1)^2/2 and F_2 = (x+1)^2/2, L = mu = K = sigma_G = 1, no noise, step `step_share`/40.
+
+    Snapshots ask both and keep x at x_0 = x* = 0; the last `late` rounds ask client 1. The left side is |x_R - x*|^2.
+    """
     assert claim.bound is not None
     late, rounds = point["late"], point["rounds"]
     if late > rounds:

@@ -67,7 +67,8 @@ def _second_moment(claim: Claim, point: Point, count_zeros: bool) -> Sides:
 
 @checks.trial(fedamd.lemB1, CHOICE_SPACE)
 def average_over_what_is_not_zero(claim: Claim, point: Point) -> Sides:
-    """Second moment of the average, counting non-zero values, as printed."""
+    """Each of the `values` is chosen with `choice_probability`; E of the square of the average of what is chosen,
+    counting non-zero values, as printed."""
     return _second_moment(claim, point, count_zeros=False)
 
 

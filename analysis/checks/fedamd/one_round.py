@@ -29,19 +29,31 @@ def _lemma_E1b(claim: Claim, point: Point, reading: str) -> Sides:
 
 @checks.trial(fedamd.lemE1b, SPACE | {"reading": Choice(("mean", "conditional", "virtual"))})
 def error_of_the_mean(claim: Claim, point: Point) -> Sides:
-    """(113) from round t to t + 1 with E g the mean, the conditional mean or the virtual average."""
+    """(113) from round t = `round` to t + 1: quadratic clients F_m = h_m x^2/2, h_m in `curvatures`, from x_0 = 1,
+    all caches started.
+
+    L is the largest |h_m|, `local` is eta_l K L, `move` eta_s eta_l K L; `noise_size` is the deviation of `noise`, in
+    anchor gradients or in the curvature of samples. `reading` says what E g_t is: the mean over all runs, the
+    conditional mean (g_t itself) or the virtual average h_t. The left side is E|E g_{t+1} - grad F(x_{t+1})|^2.
+    """
     return _lemma_E1b(claim, point, point["reading"])
 
 
 @checks.trial(fedamd.lemE1b_repaired, SPACE)
 def error_of_the_virtual_average(claim: Claim, point: Point) -> Sides:
-    """(113) with the virtual average."""
+    """(113) with the virtual average, on the runs of Lemma E.1."""
     return _lemma_E1b(claim, point, "virtual")
 
 
 @checks.trial(fedamd.lemE2, SPACE | READINGS)
 def local_steps_of_a_round(claim: Claim, point: Point) -> Sides:
-    """(121): squared local steps of the client with the largest."""
+    """(121) in round t = `round`: quadratic clients F_m = h_m x^2/2, h_m in `curvatures`, from x_0 = 1, all caches
+    started.
+
+    L is the largest |h_m|, `local` is eta_l K L, `move` eta_s eta_l K L; `noise_size` is the deviation of `noise`, in
+    anchor gradients or in the curvature of samples. `reading` says what E g_t is in mean_cache_error: the mean over
+    all runs or the virtual average h_t. The left side sums the mean squared local steps, of the client with most.
+    """
     now = Round(point)
     constants = now.constants | {
         "mean_cache_error": now.mean_error(point["reading"]), "gradient_square": now.gradient_square(),
@@ -53,7 +65,13 @@ def local_steps_of_a_round(claim: Claim, point: Point) -> Sides:
 
 @checks.trial(fedamd.lemE3, SPACE | READINGS)
 def descent_of_a_round(claim: Claim, point: Point) -> Sides:
-    """(132) from round t to t + 1, in expectation over all runs."""
+    """(132) from round t = `round` to t + 1, in expectation over all runs: quadratic clients F_m = h_m x^2/2, h_m in
+    `curvatures`, from x_0 = 1, all caches started.
+
+    L is the largest |h_m|, `local` is eta_l K L, `move` eta_s eta_l K L; `noise_size` is the deviation of `noise`, in
+    anchor gradients or in the curvature of samples. `reading` says what E g_t is in mean_cache_error: the mean over
+    all runs or the virtual average h_t. The left side is E F(x_{t+1}) - E F(x_t).
+    """
     now = Round(point)
     constants = now.constants | {
         "mean_cache_error": now.mean_error(point["reading"]), "gradient_square": now.gradient_square(),

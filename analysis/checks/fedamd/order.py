@@ -21,7 +21,12 @@ checks = CheckBook()
 
 @checks.trial(fedamd.thm44_order, {**SPACE, "cycles": Whole(1, 10**5), "order_constant": Real(1, 1_000_000, log=True)})
 def cycles_against_a_constant(claim: Claim, point: Point) -> Sides:
-    """The runs of Theorem 4.4 on quadratics, against one value of the constant that the order hides."""
+    """Clients with F_m = h_m x^2/2, h_m in `curvatures`, from x_0 = `start`, against one value of the constant that
+    the order hides.
+
+    `local` is eta_l K L, `product` eta_s eta_l K L tau; `noise_size` is the deviation of `noise`, in anchor gradients
+    or in the curvature of samples. The left side is the smallest E|grad F|^2 of all rounds of whole cycles.
+    """
     run, constants, given = run_of(point)
     constants["order_constant"] = point["order_constant"]
     return Sides(

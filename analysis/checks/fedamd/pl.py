@@ -189,7 +189,11 @@ TUNED: dict[str, Domain] = {
 
 @checks.trial(fedamd.cor412, TUNED)
 def losses_of_any_scale(claim: Claim, point: Point) -> Sides:
-    """K = 1, A = 1, anchors with noise on one sample; client 1 has curvature L, the others share the rest of mu."""
+    """Quadratic clients F_m = h_m x^2/2 from x_0 = `start`, K = A = 1, steps and probability as stated, c = `thinning`.
+
+    mu, the mean of the h_m, is (1/u - u)/2 with u = `scale`; L = mu `condition`; h_1 = L and the others are equal.
+    `noise_size` is the deviation of an anchor's gradient, of one sample. The left side is E F(x_T) - F_*.
+    """
     n, u = point["n_clients"], point["scale"]
     curvature = (1 / (u + 0 * point["start"]) - u) / 2
     smoothness = curvature * point["condition"]

@@ -32,7 +32,13 @@ def last_iteration(claim: Claim, left: Left, *, started: bool = False) -> Any:
 
     @checks.trial(claim, {**SPACE, **LOCAL} | ({} if started else READING))
     def end_of_a_run(claim: Claim, point: Point) -> Sides:
-        """Clients with f_i' = sign_i * clip(x - centre_i, -cap_i, cap_i), at the end of the last round."""
+        """Clients with f_i' = sign_i * clip(x - centre_i, -cap_i, cap_i), gradient noise +-`noise`, at the end of the
+        last round, r = `rounds`; lists that are too short begin again.
+
+        `wish` has a number for each round, over again: who is wanted as available, bit i for client i + 1. Clients
+        whom Assumption 5 with E = `window` still asks for are added; `cohort_size` of the available ones take part,
+        or all if they are fewer. Expectations are over all noise paths.
+        """
         found, step, steps = run(point), point["local_lr"], point["local_steps"]
         facts = {name: holds for name, holds in found.facts.items() if name != "f has a minimum"}
         if started:

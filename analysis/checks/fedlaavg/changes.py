@@ -74,9 +74,10 @@ def reacting_trial(claim: Claim, *, of_f: bool) -> Any:
     @checks.trial(claim, REACTING)
     def change_while_availability_reacts(claim: Claim, point: Point) -> Sides:
         """Two clients with f_i' = clip(x - centre, -|centre|, |centre|), gradient noise +-1, x^0 = 0, one of them
-        selected in every iteration, from t0 = t - steps_back to iteration t; availability reacts to the samples:
-        `policy` masks who is wanted next for each pattern of the signs of their latest gradient noise. A policy of
-        one mask does not look."""
+        selected in every iteration, from t0 = t - steps_back to iteration t; availability reacts to the samples.
+        `policy` says who is wanted next: entry number s (from 0, counted over again), where bit i of s is 1 if client
+        i + 1's latest gradient noise is positive; bit i of the entry is 1 if client i + 1 is wanted. A policy of one
+        entry does not look. Both losses are the same Huber loss, quadratic up to |centre| from its minimum."""
         t, back, cap = point["iteration"], point["steps_back"], abs(point["centre"])
         system = reactive.chain(2, 1, point["window"], point["policy"])
         clients = model.Clients((point["centre"],) * 2, (cap,) * 2, (1, 1))
@@ -147,12 +148,11 @@ def _changed(given: Any, reacting: Any, claim: Claim, depth: Depth) -> Evidence:
     rest.witness = rest.witness or blind.witness
     return conditional(
         stated, rest, HYPOTHESIS, "algebra and enumeration",
-        "By convexity and Lemma 2, which the proof uses at random iterations. Two clients with the same quadratic, of "
-        f"which one takes part at a time, away while its latest noise is positive, reach {stated.largest:.3g} times "
+        "By convexity and Lemma 2, which the proof uses at random iterations. Two clients with the same Huber loss, "
+        f"of which one takes part at a time, away while its latest noise is positive, reach {stated.largest:.3g} times "
         "the bound. With availability given in advance the largest ratio found is "
         f"{rest.largest:.3g}. (Read for t0 >= 1: t0 = 0 would refer to x^(-1), which is not defined.)",
-        domain=f"{GRID}; for the witness f_i' = x + 2 where the iterates are, x^0 = 0, noise +-1; `policy` masks who "
-        "is wanted for each pattern of the latest noise signs",
+        domain=f"{GRID}; the witness: f_i' = clip(x + 2, -2, 2)",
     )  # fmt: skip
 
 

@@ -44,7 +44,13 @@ def step_trial(claim: Claim, left: Left) -> Any:
 
     @checks.trial(claim, {**SPACE, **READING})
     def last_iteration_of_a_run(claim: Claim, point: Point) -> Sides:
-        """Clients with f_i' = sign_i * clip(x - centre_i, -cap_i, cap_i), at the last iteration."""
+        """Clients with f_i' = sign_i * clip(x - centre_i, -cap_i, cap_i), gradient noise +-`noise`, at the last
+        iteration, t = `rounds`; lists that are too short begin again.
+
+        `wish` has a number for each iteration, over again: who is wanted as available, bit i for client i + 1. Clients
+        whom Assumption 4 with E = `window` still asks for are added; `cohort_size` of the available ones take part,
+        or all if they are fewer. Expectations are over all noise paths.
+        """
         found, step, t = run(point), point["local_lr"], point["rounds"]
         facts = {name: holds for name, holds in found.facts.items() if name != "f has a minimum"}
         if not found.paths:
@@ -175,12 +181,13 @@ def third_cross_term(claim: Claim, depth: Depth) -> Evidence:
             e = done.terms(point["rounds"], zero=point["x^(-1)"] == "gradient 0")
             polarised = (e.stale_square + e.stale_mean_square - e.mismatch) / 2
             share = float(claim.formulas["share of errors"])
-            where = {k: v for k, v in point.items() if k != "wish"} | assumed(claim, done.met)
+            where = {**point, **assumed(claim, done.met)}
             tally.equal(e.third + 1, polarised + share + 1, **where)
     return conditional(
         stated, rest, "every client has taken part (t > I), and availability does not depend on the samples",
         "algebra and enumeration", "Polarisation is an identity; the errors drop out of the mean once everybody has "
-        "taken part.", domain=GRID,
+        "taken part.",
+        domain=f"{GRID}; `wish` has a number for each iteration: who is wanted as available, bit i for client i + 1",
     )  # fmt: skip
 
 
@@ -222,7 +229,12 @@ def current_gradient(claim: Claim, depth: Depth) -> Evidence:
 
 @checks.trial(paper.eq31, SPACE)
 def average_of_stale_gradients(claim: Claim, point: Point) -> Sides:
-    """The average of D over a run, x^(-1) read as x^0."""
+    """The average of D over a run of `rounds` iterations, x^(-1) read as x^0: clients with f_i' = sign_i *
+    clip(x - centre_i, -cap_i, cap_i), gradient noise +-`noise`.
+
+    `wish` has a number for each iteration, over again: who is wanted as available, bit i for client i + 1, besides
+    those whom Assumption 4 with E = `window` asks for.
+    """
     found = run(point)
     if not found.bounded:
         return Sides(0, 0, found.constants, found.facts, found.met)

@@ -93,7 +93,8 @@ def on_orbits(claim: Claim, left: Callable[[Orbit, Any], Any]) -> Any:
 
     @checks.trial(claim, SPACE)
     def example_1_orbit(claim: Claim, point: Point) -> Sides:
-        """Example 1 with means 1 and -1: two clients with f_i = (x - e_i)^2, available in turn in blocks."""
+        """Example 1 with means 1 and -1: two clients with f_i = (x - e_i)^2, available in turn in blocks of
+        `first_block` and `second_block` iterations, x^0 = `start`; at t = `iterations`, or over all up to there."""
         where = constants(point)
         path = orbit(*(point[name] for name in SPACE))
         return Sides(left(path, point["example_lr"]), right_side(claim.bound, where), where)

@@ -101,7 +101,10 @@ def error_trial(claim: Claim) -> Any:
     @checks.trial(claim, ERRORS)
     def errors_of_three_clients(claim: Claim, point: Point) -> Sides:
         """Three clients, gradient errors +-1, at least K available in every iteration; availability reacts to the
-        samples: `policy` masks who is wanted next for each pattern of the latest signs. One mask does not look."""
+        samples. `policy` says who is wanted next: entry number s (from 0, counted over again), where bit i of s is 1 if
+        client i + 1's latest error is positive; bit i of the entry is 1 if client i + 1 is wanted. A policy of one
+        entry does not look. Clients whom E = `window` asks for are added, and the first ones until K are there. The
+        left side is at t = `iteration`."""
         system = reactive.chain(3, point["cohort_size"], point["window"], point["policy"])
         *_, law = system.laws(point["iteration"])
         where = {
@@ -161,8 +164,9 @@ CHAIN: dict[str, Domain] = {"window": Whole(1, 6), "policy": Several(Whole(0, 3)
 
 
 CHAIN_RUN = (
-    "two clients, one available at a time, f_i = x^2/2 where the iterates are, noise +-1; `policy` masks who is wanted "
-    "for each pattern of the latest noise signs"
+    "two clients, one available at a time, f_i = x^2/2 where the iterates are, noise +-1; `policy` says who is wanted: "
+    "entry number s (from 0, counted over again), where bit i of s is 1 if client i + 1's latest noise is positive; "
+    "bit i of the entry is 1 if client i + 1 is wanted"
 )
 
 
@@ -191,8 +195,10 @@ def halved(point: Point) -> Any:
 def chain_trial(claim: Claim) -> Any:
     @checks.trial(claim, {**CHAIN, "halvings": Whole(2, 14), "iterations": Whole(1, 6000)})
     def two_clients_one_at_a_time(claim: Claim, point: Point) -> Sides:
-        """Two clients, one available at a time; availability reacts to the samples: `policy` masks who is wanted next
-        for each pattern of the signs of their latest gradient noise. A policy of one mask does not look.
+        """Two clients, one available at a time; availability reacts to the samples. `policy` says who is wanted next:
+        entry number s (from 0, counted over again), where bit i of s is 1 if client i + 1's latest gradient noise is
+        positive; bit i of the entry is 1 if client i + 1 is wanted. A policy of one entry does not look. Both losses
+        are x^2/2 where the iterates are, from x^0 = `start`, the noise is +-1.
 
         At the step 2^-halvings; in a witness the left side is rounded down, G up: on the safe side.
         """

@@ -92,7 +92,11 @@ def _aged(claim: Claim, point: Point, *, least: int, skip: bool) -> Sides:
 def lemma_trial(claim: Claim) -> Any:
     @checks.trial(claim, {**SYSTEM, **WISH, "when fewer than K": Choice(READINGS)})
     def ages_of_a_pattern(claim: Claim, point: Point) -> Sides:
-        """Both readings of Algorithm 1 for iterations in which fewer than K clients are available."""
+        """Both readings of Algorithm 1 for iterations in which fewer than K clients are available.
+
+        `wish` has a number for each of the `rounds` iterations, over again: who is wanted as available, bit i for
+        client i + 1, besides those whom E = `window` asks for. The left side is the largest t - T_i^t.
+        """
         return _aged(claim, point, least=0, skip=point["when fewer than K"] == "skip")
 
     return ages_of_a_pattern

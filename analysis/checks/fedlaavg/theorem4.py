@@ -29,7 +29,12 @@ checks = CheckBook()
 def average_trial(claim: Claim, *, stale: bool = False) -> Any:
     @checks.trial(claim, {**SPACE, **LOCAL})
     def averages_over_a_run(claim: Claim, point: Point) -> Sides:
-        """Over rounds of E|grad f(x^(rC-1))|^2, or over iterations of D, with x^(-1) read as x^0."""
+        """The average over rounds of E|grad f(x^(rC-1))|^2, or over iterations of D, with x^(-1) read as x^0: clients
+        with f_i' = sign_i * clip(x - centre_i, -cap_i, cap_i), gradient noise +-`noise`.
+
+        `wish` has a number for each round, over again: who is wanted as available, bit i for client i + 1, besides
+        those whom Assumption 5 with E = `window` asks for.
+        """
         found, steps = run(point), point["local_steps"]
         if not found.bounded:
             return Sides(0, 0, found.constants, found.facts, found.met)
