@@ -12,7 +12,7 @@ from analysis.checks.certificates import Fact, identity, more_than, nonnegative
 from fltheory.papers.fast import M, m, tau
 
 # What the proofs of both theorems are about.
-ADMITTED = "that assumptions and conditions admit, whoever is asked in the arbitrary rounds"
+ADMITTED = "that assumptions and conditions admit, whoever is asked in the arbitrary rounds, depending on the past only"
 SCHEDULES = f"all clients, parameters and schedules of snapshots {ADMITTED}"
 COINS = f"all clients, parameters and probabilities of a snapshot {ADMITTED}"
 DRIFT = Rational(1, 8)  # the largest L K eta for which the drift bound is used

@@ -186,7 +186,8 @@ thm2_app = paper.claim(
     uses=("fast.thm2.gen",),
     gap="The printed proof opens with qR rounds and then takes the expectation over a coin, and its epsilon is that of "
     "the main text; 1/(K eta) gives the appendix. " + _NOISE + " At most .39 % of the rounds may be arbitrary "
-    "(thm2.feasibility), where thm2.repaired takes any q.",
+    "(thm2.feasibility), where thm2.repaired takes any q. The clients of an arbitrary round may depend on the past "
+    "only, not on the samples of their own round.",
 )  # fmt: skip
 
 thm2_mixed = paper.claim(
@@ -245,7 +246,8 @@ thm2_repaired = paper.claim(
     kind="theorem", where="ours, in place of Theorem 2", origin="ours",
     words="With a coin of any probability q in each round and 16L^2K eta < mu, E||x_R - x*||^2 is at most "
     "exp(-mu K R eta) of its start plus 2(1-q)^2 sigma_G^2/(mu(mu - 16L^2K eta)), 8K eta sigma_G^2/mu and "
-    "2s eta sigma^2/mu. The same proof with epsilon = (mu - 16L^2K eta)/(4(1-q)).",
+    "2s eta sigma^2/mu. The same proof with epsilon = (mu - 16L^2K eta)/(4(1-q)). The clients of an arbitrary round "
+    "depend on the past only.",
     assumes=ALL,
     conditions=STEP | {"conditioning": 16 * L**2 * K * eta < mu, "probability": q <= 1},
     bound=Bound(

@@ -132,10 +132,11 @@ cor3_repaired = paper.claim(
     "cor3.repaired", "Explicit O(1/R) bound with 1/mu^2 and sigma_G^2",
     kind="corollary", where="ours, in place of Corollary 3", origin="ours",
     words="With eta = min(l/(mu K R), 1/(20 max(m, n) L K)), l = log(max(|x_0 - x*|^2 mu K R/a, 1)) and "
-    "a = ((1-q)/2 + 8) K sigma_G^2/mu + 2s sigma^2/mu > 0, the appendix version gives "
+    "a = ((1-q)/2 + 8) K sigma_G^2/mu + 2s sigma^2/mu > 0, s = q/m + (1-q)/n, the appendix version gives "
     "|x_0 - x*|^2 exp(-mu R/(20 max(m, n) L)) + (1 + l) a/(mu K R) for every R. From R = 20 max(m, n) L/mu on the "
     "first term is at most 1/e of the start. The terms are of orders (1-q) sigma_G^2/(mu^2 R), sigma_G^2/(mu^2 R) and "
-    "sigma^2/(mu^2 m K R). The condition on q is that of the appendix at this step, so that 1 - q falls with R.",
+    "sigma^2/(mu^2 m K R), up to l. The condition on q is that of the appendix at this step, so that 1 - q falls with "
+    "R. The clients of an arbitrary round depend on the past only.",
     assumes=(ass1, ass2, ass3, ass4),
     conditions=APPENDIX_Q | {"something remains": REST > 0},
     formulas={

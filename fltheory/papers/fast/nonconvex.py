@@ -102,7 +102,8 @@ thm1_averages = paper.claim(
     kind="theorem", where="ours: Theorem 1 with G_1, G_2, G_3 as averages", origin="ours",
     words="Theorem 1 with averages over the snapshot or the arbitrary rounds in place of the maxima, the condition on "
     "q as it is derived, 8 - 2q in place of 4 before the noise term, and eta <= 1/(2 sqrt(30) KL) in place of "
-    "1/(8KL). For q < 1 its condition on q holds only in runs whose gradients stay large (law.floor).",
+    "1/(8KL). The clients of an arbitrary round depend on the past only. For q < 1 its condition on q holds only in "
+    "runs whose gradients stay large (law.floor).",
     assumes=(ass1, ass2, ass3),
     conditions={"noise": STEPS["noise"], "arbitrary rounds": eta <= 1 / (2 * sqrt(30) * L * K)} | DERIVED,
     bound=Bound(
