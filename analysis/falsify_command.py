@@ -51,18 +51,20 @@ def falsify_claim(claim_id: str, *, budget: str, seed: int = 0, out: Path | None
 
 
 def replay_file(path: Path) -> tuple[str, bool]:
-    """Verify a witness file anew; the text to print, and whether it violates the claim."""
-    claim, trial, point, judgement, notes = witness.replay(path)
+    """Verify a witness file anew; the text to print, and whether it violates the claim as the file says."""
+    found = witness.replay(path)
+    claim, judgement = found.claim, found.judgement
     missing = _record(claim, violated=True) if judgement.violated else []
     verdict = "violates" if judgement.violated else "does not violate"
     lines = [
         f"{claim.id}: {claim.title}",
-        *_facts(trial, point, judgement, claim),
-        *(f"note: {note}" for note in notes),
+        *_facts(found.trial, found.point, judgement, claim),
+        *(f"note: {note}" for note in found.notes),
         f"In exact arithmetic this point {verdict} the claim{' as it is stated' if missing else ''}.",
         *missing,
+        *([] if found.kept else ["The file is not what was found: it says otherwise of its own point, see the notes."]),
     ]
-    return "\n".join(lines), judgement.violated
+    return "\n".join(lines), judgement.violated and found.kept
 
 
 def duration(argument: str, text: str) -> float:

@@ -7,6 +7,8 @@ computes both sides and every condition anew from the point alone.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from inspect import getdoc
 from pathlib import Path
@@ -29,16 +31,22 @@ def save(found: Found, claim: Claim, path: Path) -> None:
     content = {
         "schema": SCHEMA,
         "claim": claim.id,
-        "claim_sha256": claim.digest,
         "trial": found.trial.name,
-        "trial_in_words": getdoc(found.trial.evaluate) or "",
         "point": {name: _plain(value) for name, value in found.point.items()},
+        **_told(claim, found.trial),
         **_judged(claim, found.judgement),
     }
-    hypothesis = needs(recorded().get(claim.id, {"verdict": "not checked"}))
-    if hypothesis:
-        content["needs"] = hypothesis
     write_text(path, json.dumps(content, indent=1) + "\n")
+
+
+def _told(claim: Claim, trial: Trial) -> dict[str, Any]:
+    """What a file says of its claim and trial in words: what the claim needs only if it is recorded as conditional."""
+    hypothesis = needs(recorded().get(claim.id, {"verdict": "not checked"}))
+    return {
+        "claim_sha256": claim.digest,
+        "trial_in_words": getdoc(trial.evaluate) or "",
+        **({"needs": hypothesis} if hypothesis else {}),
+    }
 
 
 def _judged(claim: Claim, judgement: Judgement) -> dict[str, Any]:
@@ -53,8 +61,24 @@ def _judged(claim: Claim, judgement: Judgement) -> dict[str, Any]:
     }
 
 
-def replay(path: Path) -> tuple[Claim, Trial, dict[str, Any], Judgement, list[str]]:
-    """Claim, trial, point, the judgement computed anew, and a note on whatever else in the file is not as it is now.
+@dataclass(frozen=True)
+class Replayed:
+    """A witness file judged anew.
+
+    notes   a line on everything in the file that is not as it is computed now
+    kept    whether the sides, constants, conditions and facts that the file gives are those computed now
+    """
+
+    claim: Claim
+    trial: Trial
+    point: dict[str, Any]
+    judgement: Judgement
+    notes: list[str]
+    kept: bool
+
+
+def replay(path: Path) -> Replayed:
+    """The judgement of a file's point computed anew, and where the file says otherwise.
 
     Raises InputError for a file that is not a witness, an unknown claim or trial, a point outside the trial's space,
     or a point that does not satisfy a condition of the claim.
@@ -79,23 +103,47 @@ def replay(path: Path) -> tuple[Claim, Trial, dict[str, Any], Judgement, list[st
     failed = [name for name, holds in statements.items() if not holds]
     if failed:
         raise InputError("witness", str(path), f"a point that satisfies every condition; it fails: {', '.join(failed)}")
-    return claim, trial, point, judgement, _notes(content, claim, judgement)
+    numbers = _differences(content, _judged(claim, judgement))
+    words = _differences(content, _told(claim, trial), may_lack=("needs",))
+    notes = [_hash_note(content, claim) if name == "claim_sha256" else note for name, note, _ in (*words, *numbers)]
+    return Replayed(claim, trial, point, judgement, notes, kept=not any(said for *_, said in numbers))
 
 
-def _notes(content: dict[str, Any], claim: Claim, judgement: Judgement) -> list[str]:
-    """Where a file does not say what is so now: of the statement, and of its point."""
-    notes, digest = [], content["claim_sha256"]
-    if digest != claim.digest:
-        other = next((name for name in ledger if ledger[name].digest == digest), None)
-        notes.append(
-            f"the file has the hash of another statement, {other}"
-            if other
-            else "the statement has changed since this witness was found; it was judged as it stands now"
-        )
-    altered = [name for name, value in _judged(claim, judgement).items() if content.get(name) != value]
-    if altered:
-        notes.append(f"the file itself says otherwise of {', '.join(altered)}; the lines above are computed now")
-    return notes
+def _differences(
+    content: Mapping[str, Any], now: Mapping[str, Any], may_lack: Sequence[str] = (), within: str = ""
+) -> list[tuple[str, str, bool]]:
+    """(name, note, whether the file says anything of it) of each part of a file that is not as it is computed now.
+
+    may_lack    names that a file may have which nothing is computed for now
+    """
+    found = []
+    for name in (*now, *(name for name in may_lack if name in content and name not in now)):
+        said, computed = content.get(name), now.get(name)
+        if isinstance(said, dict) and isinstance(computed, dict):
+            found += _differences(said, computed, tuple(said), f"{name}: ")
+        elif name not in content or said != computed or type(said) is not type(computed):
+            full = f"{within}{name}"
+            has = f"the file says {full} = {_cut(said)}" if name in content else f"the file does not say {full}"
+            is_now = f"recomputed {_cut(computed)}" if name in now else "nothing of the kind is computed now"
+            found.append((full, f"{has}, {is_now}", name in content))
+    return found
+
+
+def _cut(value: Any) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= 100 else f"{text[:60]}... ({len(text)} characters)"
+
+
+def _hash_note(content: Mapping[str, Any], claim: Claim) -> str:
+    """That the hash of the statement is another: that of a statement in the ledger, of an earlier one, or none."""
+    digest = content["claim_sha256"]
+    other = next((name for name in ledger if ledger[name].digest == digest), None)
+    if other:
+        return f"the file has the hash of another statement, {other}"
+    return (
+        f"the file says claim_sha256 = {_cut(digest)}, recomputed {claim.digest}: the statement or the file has "
+        "changed since this witness was found; it was judged as the statement stands now"
+    )
 
 
 def _require_number(name: str, domain: Domain | None, value: Any) -> None:

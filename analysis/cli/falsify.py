@@ -36,13 +36,13 @@ def replay(
 ) -> None:
     """Verify a counterexample again in exact arithmetic.
 
-    Exit code 1 if it is none (any more).
+    Exit code 1 if it is none (any more), or if the file gives other numbers than are computed.
     """
     from analysis.falsify_command import replay_file
 
-    text, violated = replay_file(witness)
+    text, good = replay_file(witness)
     print(text)
-    raise typer.Exit(DONE if violated else DIFFERS)
+    raise typer.Exit(DONE if good else DIFFERS)
 
 
 @commands.command("worst-case")

@@ -53,7 +53,11 @@ def test_numbers_of_thousands_of_digits_are_saved_and_replayed(tmp_path: Path, m
         assert "note:" not in text
         content["point"]["x"] = hex(3**30_000 // 2) + "/" + hex(3**30_000)  # a point of as many digits
         path.write_text(json.dumps(content))
-        assert replay_file(path)[1]
+        text, good = replay_file(path)
+        assert not good  # the numbers in the file are those of the old point
+        assert "this point violates the claim" in text
+        assert "digits" not in max(text.splitlines(), key=len)
+        assert "note: the file says left = 0x" in text
 
 
 def test_a_whole_number_of_a_real_coordinate_is_a_fraction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,19 +244,43 @@ def test_a_file_that_is_no_witness(
 
 
 @pytest.mark.parametrize(
-    "change", [{"left": "1"}, {"right": "0"}, {"constants": {}}, {"conditions": {"step": "True"}}, {"facts": {}}]
+    ("change", "note", "good"),
+    [
+        ({"left": "1"}, "says left = 1, recomputed ", False),
+        ({"left": None}, "says left = None, recomputed ", False),
+        ({"right": "0"}, "says right = 0, recomputed ", False),
+        ({"constants": {}}, "does not say constants: local_lr, recomputed ", True),
+        ({"constants": {"local_lr": "7"}}, "says constants: local_lr = 7, recomputed ", False),
+        ({"constants": {"other": "7"}}, "says constants: other = 7, nothing of the kind is computed now", False),
+        ({"conditions": {"step": "True"}}, "says conditions: step = True, recomputed local_lr <= 1", False),
+        ({"facts": {"somebody takes part": 1}}, "says facts: somebody takes part = 1, recomputed True", False),
+        ({"trial_in_words": "Any clients."}, "says trial_in_words = Any clients., recomputed ", True),
+        ({"needs": "luck"}, "says needs = luck, nothing of the kind is computed now", True),
+        ({"claim_sha256": "0f"}, f"says claim_sha256 = 0f, recomputed {toy.false.digest}: the statement or", True),
+    ],
 )
 def test_a_file_that_misstates_its_own_point_is_told_so(
-    change: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    change: dict[str, object], note: str, good: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "witness.json"
     with toy.installed(monkeypatch):
         falsify_claim("toy.false", budget="20s", out=path)
         assert "note:" not in replay_file(path)[0]
         path.write_text(json.dumps(json.loads(path.read_text()) | change))
-        text, violated = replay_file(path)
-    assert violated
-    assert f"the file itself says otherwise of {next(iter(change))};" in text
+        assert replay_file(path)[1] is good
+        text = replay_file(path)[0]
+    assert f"note: the file {note}" in text
+    assert "this point violates the claim" in text
+    assert ("The file is not what was found" in text) is not good
+
+
+def test_a_need_that_is_taken_out_of_a_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "witness.json"
+    entry = {"verdict": "conditional", "claim_sha256": "", "evidence": [{"verdict": "conditional", "hypothesis": "h"}]}
+    with toy.installed(monkeypatch):
+        falsify_claim("toy.false", budget="20s", out=path)
+        monkeypatch.setattr("analysis.witness.recorded", lambda: {"toy.false": entry})
+        assert "note: the file does not say needs, recomputed h\n" in replay_file(path)[0]
 
 
 def test_a_file_of_another_statement_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,10 +290,10 @@ def test_a_file_of_another_statement_is_told_so(tmp_path: Path, monkeypatch: pyt
         falsify_claim("toy.false", budget="20s", out=path)
         content = json.loads(path.read_text())
         path.write_text(json.dumps(content | {"claim_sha256": ledger[other].digest, "left": "1"}))
-        text, violated = replay_file(path)
-    assert violated
+        text, good = replay_file(path)
+    assert not good
     assert f"note: the file has the hash of another statement, {other}\n" in text
-    assert "note: the file itself says otherwise of left;" in text
+    assert "note: the file says left = 1, recomputed " in text
 
 
 @pytest.mark.parametrize("name", ["claim", "x"])
@@ -298,8 +326,8 @@ def test_what_a_conditional_claim_needs_is_said_of_a_point_that_violates_it(
         assert content.get("needs") == ("fewer than 7 rounds" if said else None)
         content["point"]["rounds"] = 6
         path.write_text(json.dumps(content))
-        text, violated = replay_file(path)
-    assert not violated
+        text = replay_file(path)[0]
+    assert "does not violate" in text
     assert sentence not in text
 
 
@@ -343,7 +371,7 @@ def test_a_point_that_does_not_violate_is_said_to(tmp_path: Path, monkeypatch: p
         text, violated = replay_file(path)
     assert not violated
     assert "does not violate" in text
-    assert "the statement has changed" in text
+    assert "the statement or the file has changed" in text
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"schema": ' * 5_000, "9" * 5_000])
@@ -383,8 +411,7 @@ def test_how_irrational_sides_are_compared_is_said(
         falsify_claim("toy.false", budget="20s", out=tmp_path / "w.json")
         told = replace(toy.trial, evaluate=evaluate)
         monkeypatch.setattr("analysis.witness.all_trials", lambda: {"toy.false": [told]})
-        text, violated = replay_file(tmp_path / "w.json")
-    assert violated
+        text = replay_file(tmp_path / "w.json")[0]
     assert "  Rounded on the safe side." in text
     assert ("  left irrational: compared with as many digits as decide it" in text) is said
 
