@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from inspect import getdoc
+from itertools import groupby
 from textwrap import fill
 from typing import Any
 
@@ -203,12 +204,20 @@ def _witness_lines(witness: Mapping[str, Any]) -> list[str]:
     return [*values, *held, *ends]
 
 
+def _counted_parts(text: str) -> str:
+    """A long text of a tuple with equal parts in a row, which are counted."""
+    if len(text) <= 100 or not re.fullmatch(r"\([^()]*\)", text):
+        return text
+    runs = [(part, len(list(run))) for part, run in groupby(text[1:-1].split(", "))]
+    return f"({', '.join(f'{part} ({times} times)' if times > 1 else part for part, times in runs)})"
+
+
 _ROOTS = re.compile(r"[\d\s()*/+-]*(sqrt\([\d/]+\)[\d\s()*/+-]*)+")
 
 
 def short(value: Any) -> str:
     """On one line: a long text is cut, an exact number that is no whole one also said in decimals."""
-    text = str(value)
+    text = _counted_parts(str(value))
     cut = text if len(text) <= 100 else f"{text[:60]}... ({len(text)} characters)"
     try:
         return f"{cut} = {decimals}" if (decimals := _decimals(text)) else cut

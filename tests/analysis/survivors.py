@@ -138,8 +138,6 @@ HARMLESS: dict[tuple[str, str], str] = {
            "5*local_lr**2*local_steps*(6*heterogeneity**2*local_steps + noise_std**2)",
            "30*drift_gradient**2*local_lr**2*local_steps**2",
        )},
-    **{("fast.cor3.repaired", f"step: logarithm -> logarithm^{power}"): "orders are up to logarithms"
-       for power in (0, 2)},
     **{(claim, f"{part}: {letter} -> {letter}^{power}"): AT_ONE
        for claim, part, letter in (
            ("fast.law.lower_bounds", "coins", "smoothness"),
@@ -159,7 +157,7 @@ HARMLESS: dict[tuple[str, str], str] = {
     **{(claim, f"{part}: times {factor}"): ORDER
        for claim, parts in {
            "fedau.lemB71": ("published order",),
-           "fast.cor3.repaired": ("step", "share term", "heterogeneity term", "noise term"),
+           "fast.cor3.repaired": ("share term", "heterogeneity term", "noise term"),
        }.items()
        for part in parts for factor in ("13/10", "7/10")},
 }  # fmt: skip

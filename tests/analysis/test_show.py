@@ -119,6 +119,7 @@ def test_a_number_that_is_none_is_shown_as_it_stands() -> None:
     large = "9" * 5000 + "/7"
     assert short("1/4") == "1/4 = 0.25"
     assert short("1/0") == "1/0"
+    assert short(f"({'-2.0, ' * 43}{', '.join(['2.0'] * 21)})") == "(-2.0 (43 times), 2.0 (21 times))"
     assert short("1/sqrt(0)") == "1/sqrt(0)"
     assert short(large) == f"{large[:60]}... (5002 characters)"
 

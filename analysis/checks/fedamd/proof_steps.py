@@ -179,10 +179,15 @@ SIMPLIFIED: dict[str, tuple[Any, Claim, Any, Any]] = {
 }  # fmt: skip
 
 
+def _limits(stated: Claim) -> tuple[Any, Any]:
+    """The largest eta_l K L, and the largest K L_sigma^2 eta_l^2/b'."""
+    noise = limit_of(stated, "local step and noise", K * L_sigma**2 * eta_l**2 / b_small)
+    return limit_of(stated, "local step", eta_l * K * L), noise
+
+
 def _at_the_largest_step(coefficient: Any, stated: Claim) -> Any:
     """The coefficient where both of a statement's conditions on the local step are equalities."""
-    step = limit_of(stated, "local step", eta_l * K * L)
-    noise = limit_of(stated, "local step and noise", K * L_sigma**2 * eta_l**2 / b_small)
+    step, noise = _limits(stated)
     return coefficient.subs(L_sigma, sympy.sqrt(noise * b_small / K) / eta_l).subs(eta_l, step / (K * L))
 
 
@@ -226,11 +231,19 @@ def coefficient_of_the_gradient(claim: Claim, depth: Depth) -> Evidence:
             return f"at most {allowed} exactly where {form(count)} >= {sympy.ceiling(least)}"
         return f"above {allowed} whatever {form(count)} is"
 
-    other = sympy.expand(sympy.cancel(_at_the_largest_step(coefficient, fedamd.thm48)))
     ones = dict.fromkeys(sorted(largest.free_symbols, key=str), 1)
-    witness = {**{symbol.name: 1 for symbol in ones}, "coefficient": largest.subs(ones), "allowed": allowed}
+    step, noise = _limits(stated)
+    steepness = sympy.simplify(noise * K / step**2)  # L_sigma^2/(b' L^2) where both limits coincide
+    witness = {
+        **{symbol.name: 1 for symbol in ones}, "eta_l K L": step, "L_sigma^2/(b' L^2)": steepness.subs(K, 1),
+        "coefficient": largest.subs(ones), "allowed": allowed,
+    }  # fmt: skip
     summary = (
-        f"At the largest local step the coefficient is {form(largest)}, {known(least)}. At the largest local step of "
-        f"Theorem 4.8 it is {form(other)}, {known(_least_count(other, allowed, count))}."
+        f"At the largest local step, with L_sigma^2/(b' L^2) = {form(steepness)}, for which both limits coincide, "
+        f"the coefficient is {form(largest)}, {known(least)}."
     )
+    if stated is fedamd.lemE3:  # on which Theorem 4.8 rests
+        other = sympy.expand(sympy.cancel(_at_the_largest_step(coefficient, fedamd.thm48)))
+        least = _least_count(other, allowed, count)
+        summary += f" At the largest local step of Theorem 4.8 it is {form(other)}, {known(least)}."
     return Evidence("inconsistent", "algebra", summary, cases=1, witness=witness)

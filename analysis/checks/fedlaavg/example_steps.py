@@ -121,11 +121,11 @@ def decrease_of_a_step(claim: Claim, depth: Depth) -> Evidence:
         return found if found.verdict != "proved" else Evidence("refuted", "algebra", "slack negative beyond 1/2")
     early = Tally()
     for start, rate in product((F(1), F(2), F(-3)), (F(1, 10), F(1, 2))):
-        for reading, unknown in {"x^(-1) = x^0": start, "x^(-1) = x*, where the gradient is 0": F(0)}.items():
+        for reading, unknown in {"x^0": start, "x*, where the gradient is 0": F(0)}.items():
             after = orbit(1, 1, start, rate, 1).z[1]
             right = exact_value(change, {"z": start, "stale_1": start, "stale_2": unknown, "example_lr": rate})
             where = {"t_1": 1, "t_2": 1, "e_1": 1, "e_2": -1, "x*": 0, "gamma": rate, "t": 1, "x^0": start,
-                     "x^1": after, "x^(T_1 - 1)": start, "x^(T_2 - 1)": unknown, "T_2 = 0, so": reading,
+                     "x^1": after, "x^(T_1 - 1)": start, "x^(T_2 - 1)": unknown, "T_2": 0, "x^(-1)": reading,
                      **stated(claim, {"example_lr": rate})}  # fmt: skip
             early.at_most(after**2 - start**2, right, **where)
     if not early.witness:

@@ -111,7 +111,8 @@ def who_updates(claim: Claim, depth: Depth) -> Evidence:
         if extra := sorted(set(prescribed) - set(chosen)):
             return Evidence(
                 "conditional", "run", "Only selected clients compute a gradient.", hypothesis="client i is selected",
-                witness={"round": r, "prescribed": str(prescribed), "selected": str(chosen), "no gradient": str(extra)},
+                witness={"round": r, "clients for which the step is printed": str(prescribed),
+                         "clients that are selected": str(chosen), "clients without a gradient": str(extra)},
             )  # fmt: skip
     return Evidence("exact", "run", "Everybody for whom it is prescribed has a gradient.", cases=len(counted))
 

@@ -140,7 +140,7 @@ cor3_repaired = paper.claim(
     assumes=(ass1, ass2, ass3, ass4),
     conditions=APPENDIX_Q | {"something remains": REST > 0},
     formulas={
-        "step": _tuned, "share term": (1 - q) * sigma_G**2 / (mu**2 * R),
+        "share term": (1 - q) * sigma_G**2 / (mu**2 * R),
         "heterogeneity term": sigma_G**2 / (mu**2 * R), "noise term": sigma**2 / (mu**2 * m * K * R),
         "local_lr": Min(LOGARITHM / (mu * K * R), 1 / (20 * Max(m, n) * L * K)), "a": REST, "rounds": FORGETS,
     },

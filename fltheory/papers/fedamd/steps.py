@@ -194,7 +194,8 @@ eq55 = paper.claim(
 def _simplified(name, title, where, share, gap):
     return paper.claim(
         name, title, kind="equation", where=where,
-        words="The coefficient of |grad F|^2, which is largest at the largest local step, is at most 1/2 there.",
+        words="The coefficient of |grad F|^2 grows with eta_l and L_sigma; at the largest local step, where both "
+        "limits on it coincide (which gives L_sigma), it is `largest`, and at most 1/2.",
         formulas={"largest": share, "allowed": Rational(1, 2)}, gap=gap,
     )  # fmt: skip
 
@@ -202,8 +203,8 @@ def _simplified(name, title, where, share, gap):
 eq68 = _simplified(
     "eq68", "(67) to (68)", "(67), (68), with the local step of Theorem 4.4",
     12 / (12 * K * M) + Rational(12, 72),
-    "Right for KM >= 3. The local step of Theorem 4.8 is longer and does not help, but its condition on the noise, "
-    "eta_l <= sqrt(b'/K)/(4 sqrt(3) L_sigma), with the step of Theorem 4.4 leaves 1/6 + 1/(4KM).",
+    "Right for KM >= 3. With eta_l <= sqrt(b'/K)/(4 sqrt(3) L_sigma) in the second condition the coefficient is "
+    "1/6 + 1/(4KM).",
 )  # fmt: skip
 eq93 = _simplified(
     "eq93", "(92) to (93)", "(92), (93), with the local step of Theorem 4.6",

@@ -58,8 +58,8 @@ eq38 = paper.claim(
 eq39 = paper.claim(
     "eq39", "(39): virtual local update",
     kind="equation", where="(39)",
-    words="In every iteration t the clients of which `updated` is true take the step x_i^t = x_i^(t-1) - gamma g_i^t. "
-    "Algorithm 3 prints it without a restriction, thus for all clients.",
+    words="In every iteration t every client takes the step x_i^t = x_i^(t-1) - gamma g_i^t: Algorithm 3 prints it "
+    "without a restriction, so that what a client has to be (`updated`) is any client.",
     formulas={"updated": any_client},
     uses=("fedlaavg.alg2",),
     gap="g_i^t exists for the selected clients only, as the line before (38) says; they are meant.",

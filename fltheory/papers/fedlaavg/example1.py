@@ -202,7 +202,7 @@ thm2_eq9 = paper.claim(
 thm2_G = paper.claim(
     "thm2.G", "Definition of G, the largest gradient norm during training",
     kind="remark", where="after (9)",
-    words="G is the largest norm of the gradient of f during training: this value.",
+    words="max(2(x^0 - x*), |e_1 - e_2|) is the largest norm of the gradient of f during training.",
     formulas={"G": EXAMPLE_GRADIENT.subs(Abs(start - (e1 + e2) / 2), start - (e1 + e2) / 2)},
     uses=("fedlaavg.thm2.eq9",),
     gap="Reads with the absolute value of x^0 - x*; then it bounds the gradient of f, and the server's g^t, "
