@@ -124,10 +124,11 @@ def require_memory(setup: Setup, label: str) -> Memory:
 def require_workers(workers: int, needs: Sequence[Memory], device: torch.device) -> None:
     """Raise InputError unless as many runs as there are workers fit in at a time, whichever these are.
 
-    needs   of every run; each has copies of its own of data and all else, and this process keeps the data, too
+    needs   of every run; each has copies of its own of all that, and this process keeps data and a task, too
     """
     for place, where in (("device", ""), ("host", " of the host"), ("disk", " on disk")):
-        there = _free(place, device) - (max(one.data + one.source for one in needs) if place == "device" else 0)
+        kept = max(one.data + one.source + one.module for one in needs) if place == "device" else 0
+        there = _free(place, device) - kept
         most = list(itertools.accumulate(sorted((one.at(place) for one in needs), reverse=True)))[:workers]
         if most[-1] > there:
             fitting = max(1, sum(takes <= there for takes in most))

@@ -130,7 +130,7 @@ def test_tables_are_not_mentioned_where_there_are_none(place):
 def test_workers_need_memory_each_for_whichever_runs_they_have(monkeypatch):
     small, large = (estimate_memory(setup(name), 5) for name in ("fedavg", "mifa"))
     needs, device = [small, large] * 3, torch.device("cpu")
-    rooms(monkeypatch, of_device=3 * large.total + small.total + large.data)
+    rooms(monkeypatch, of_device=3 * large.total + small.total + large.data + large.module)
     require_workers(4, needs, device)
     with pytest.raises(InputError, match=r"workers must be at most 4: 5 runs at a time need .* KiB are free; got 5"):
         require_workers(5, needs, device)
@@ -146,7 +146,7 @@ def test_workers_are_counted_before_data_are_read(monkeypatch, tmp_path):
     pytest.importorskip("sklearn", reason="needs the training extra")
     monkeypatch.setattr(problem, "_arrays", None)
     needed = estimate_memory(catalogue.setup_of(json.loads(parse(CONTENT).canonical), 0, outlined=True), 5)
-    rooms(monkeypatch, of_device=needed.total + needed.data + needed.source)
+    rooms(monkeypatch, of_device=needed.total + needed.data + needed.source + needed.module)
     with pytest.raises(InputError, match=r"workers must be at most 1: 2 runs at a time need"):
         train(parse(CONTENT | {"replicates": 2}), store=tmp_path, workers=2)
 
