@@ -195,7 +195,8 @@ def _row(run: Run) -> tuple[str, ...]:
     labels = ", ".join(algorithm["label"] for algorithm in experiment["algorithm"])
     names = (_problem(experiment["problem"]), experiment["process"]["name"], labels)
     numbers = (experiment["rounds"], experiment["replicates"], experiment["seed"])
-    remark = run.reason if len(run.reason) <= LONGEST else f"{run.reason[: LONGEST - 3]}..."
+    remark = "; ".join(filter(None, (run.at_a_glance, run.reason)))
+    remark = remark if len(remark) <= LONGEST else f"{remark[: LONGEST - 3]}..."
     named = experiment["problem"]
     memory = str(named.get("memory", LATER["memory"])) if named["name"] == TRAINING else ""
     return (run.key[:DIGITS], run.status, *names, *map(str, numbers), memory, remark)

@@ -71,6 +71,22 @@ class Run:
         """`data`, read once and kept with this object, for who looks at them many times."""
         return self.data()
 
+    @property
+    def at_a_glance(self) -> str:
+        """What is wrong with the file of the data as far as its two ends tell; "" for nothing. `data` reads it all."""
+        if self.sha256 is None:
+            return ""
+        try:
+            with (self.folder / f"{self.sha256}.parquet").open("rb") as file:
+                ends = file.read(4)
+                file.seek(-4, os.SEEK_END)
+                ends += file.read(4)
+        except FileNotFoundError:
+            return "its data are missing"
+        except OSError:  # too short, among others
+            ends = b""
+        return "" if ends == b"PAR1PAR1" else "its data are damaged"
+
     def data(self) -> pl.DataFrame:
         """One row for each algorithm, replicate and recorded round, one column a metric; empty if there is none.
 
@@ -254,6 +270,22 @@ def _first_sentence(error: BaseException) -> str:
     return " ".join(str(error).split()).partition(" (")[0][:160]
 
 
+def _in_words(error: Exception) -> str:
+    """What is wrong with a manifest, without the words of Python."""
+    match error:
+        case OSError():
+            return f"it cannot be read: {error.strerror}"
+        case UnicodeDecodeError() | json.JSONDecodeError():
+            return "it is no JSON text"
+        case KeyError():
+            return f"it has no {error.args[0]}"
+        case RecursionError():
+            return "it is nested too deeply"
+        case TypeError():
+            return "its fields are not those of a manifest"
+    return str(error)
+
+
 def _fault(frame: pl.DataFrame) -> str:
     """How data differ from what is written here; "" if they do not."""
     if tuple(frame.columns[:3]) != INDEX:
@@ -324,8 +356,8 @@ def _read(folder: Path, kinds: tuple[str, ...] = (COMPLETE, PARTIAL), *, tell: b
             continue
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             if tell:
-                says = "warning: %s is damaged or of another version, simulate its experiment again (%r)"
-                log.warning(says, str(file), error)
+                says = "warning: %s is damaged or of another version, simulate its experiment again (%s)"
+                log.warning(says, str(file), _in_words(error))
     return None
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 import polars as pl
 import pytest
 
+from analysis.simulate_command import results_table
 from fltheory.errors import InputError
 from sims import store as stored
 from tests.sims.store.made import EXPERIMENT, KEY, OTHER, SECOND, frame, key_of
@@ -33,10 +34,26 @@ def test_damaged_data_are_refused_and_a_damaged_manifest_is_no_run(tmp_path, cap
     (tmp_path / "a file").touch()
     caplog.clear()
     assert stored.runs(tmp_path) == []
-    (said,) = caplog.messages
-    assert said.startswith(
-        f"warning: {run.folder / 'complete.json'} is damaged or of another version, simulate its experiment again ("
-    )
+    manifest = run.folder / "complete.json"
+    says = f"warning: {manifest} is damaged or of another version, simulate its experiment again"
+    assert caplog.messages == [f"{says} (it is no JSON text)"]
+    for content, why in (("null", "its fields are not those of a manifest"), ("{}", "it has no rows")):
+        caplog.clear()
+        manifest.write_text(content)
+        assert stored.runs(tmp_path) == []
+        assert caplog.messages == [f"{says} ({why})"]
+
+
+def test_the_list_of_runs_tells_data_that_are_missing_or_cut(tmp_path):
+    run = stored.save(tmp_path, KEY, EXPERIMENT, frame())
+    file = run.folder / f"{run.sha256}.parquet"
+    assert run.at_a_glance == ""
+    whole = file.read_bytes()
+    for content in (whole[:-1], whole[:3], b""):
+        file.write_bytes(content)
+        assert results_table(tmp_path).endswith("  its data are damaged")
+    file.unlink()
+    assert results_table(tmp_path).endswith("  its data are missing")
 
 
 def test_data_whose_reader_panics_are_refused(tmp_path, capfd):
