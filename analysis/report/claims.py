@@ -106,7 +106,7 @@ def _unset(latex: str) -> str:
 
 
 def claims_page(facts: Facts) -> str:
-    """All claims; without scripts all of them are shown, and the form does nothing."""
+    """All claims; without scripts all of them are shown, and the form, which would do nothing, is not."""
     found = list(ledger.values())
     form = element(
         "form",
@@ -120,6 +120,7 @@ def claims_page(facts: Facts) -> str:
         _choice("Kind of check", "check", {slug(kind): kind for kind in (*KINDS, NO_CHECK)}),
         element("button", "All claims", type="reset"),
         id="filter",
+        hidden="hidden",
         role="search",
     )
     number = element("p", f"{len(found)} claims", id="number", role="status")

@@ -1,33 +1,52 @@
 // The list of claims: rows that match all of the form stay, exact names first; the address keeps what was chosen.
 const form = document.getElementById("filter");
+form.hidden = false; // without this script it would do nothing
 const list = document.querySelector("table.claims tbody");
 const rows = [...list.rows];
 // What is spelt out in statements or in LaTeX, and signs, each in one way.
 const WORDS = { alpha: "α", beta: "β", gamma: "γ", delta: "δ", epsilon: "ε", eps: "ε", varepsilon: "ε", zeta: "ζ", eta: "η",
   theta: "θ", kappa: "κ", lambda: "λ", mu: "μ", nu: "ν", xi: "ξ", pi: "π", rho: "ρ", sigma: "σ", tau: "τ", phi: "φ",
   varphi: "φ", chi: "χ", psi: "ψ", omega: "ω", nabla: "grad ", leq: "<=", geq: ">=", infty: "inf" };
-const SIGNS = { "≤": "<=", "⩽": "<=", "≥": ">=", "⩾": ">=", "∇": "grad ", "√": "sqrt", "∑": "sum", "∞": "inf", "−": "-", "ς": "σ",
-  "‖": "|", "∥": "|", "||": "|", "**": "^" };
-const plain = (text) => text
-  .replace(/[²³¹⁰-ⁿ]+/g, "^$&").replace(/[₀-ₜᵢ-ᵥⱼ]+/g, "_$&").normalize("NFKC").toLowerCase()
+const SIGNS = { "≤": "<=", "⩽": "<=", "≥": ">=", "⩾": ">=", "∇": "grad", "√": "sqrt", "∑": "sum", "Σ": "sum", "∞": "inf", "−": "-",
+  "ς": "σ", "⁄": "/", "‖": "|", "∥": "|", "||": "|", "**": "^" };
+const KINDS = { thm: "theorem", lem: "lemma", cor: "corollary", prop: "proposition" };
+const lower = (text) => text.replace(/\p{Script=Latin}+/gu, (word) => word.toLowerCase()); // Σ is no σ
+const command = (name) => {
+  const letter = WORDS[name.toLowerCase()] ?? "";
+  return /^[A-Z]/.test(name) && /^\p{L}$/u.test(letter) ? letter.toUpperCase() : WORDS[name] ?? name;
+};
+const plain = (text) => lower(text
+  .replace(/\\le(?![A-Za-z])/g, "<=").replace(/\\ge(?![A-Za-z])/g, ">=").replace(/\\([A-Za-z]+)/g, (_, name) => command(name))
+  .replace(/[²³¹⁰-ⁿ]+/g, "^$&").replace(/[₀-ₜᵢ-ᵥⱼ]+/g, "_$&").normalize("NFKC"))
   .replace(/[{}\\]/g, "").replace(/[a-z]+/g, (word) => WORDS[word] ?? word)
-  .replace(/[≤⩽≥⩾∇√∑∞−ς‖∥]|\|\||\*\*/g, (sign) => SIGNS[sign]).replace(/sqrt *\(/g, "sqrt").replace(/grad +/g, "grad ");
+  .replace(/[≤⩽≥⩾∇√∑Σ∞−ς⁄‖∥]|\|\||\*\*/g, (sign) => SIGNS[sign]).replace(/sqrt *\(/g, "sqrt").replace(/grad +/g, "grad")
+  .replace(/ *([<>]=?|[=+]) */g, "$1").replace(/_(?=\d)/g, "") // q = 1 is q=1, x_0 is x0
+  .replace(/(?<![a-z])(thm|theorem|lem|lemma|cor|corollary|prop|proposition)\.? *(?=([a-z]\.?)?\d)/g,
+    (_, kind) => KINDS[kind] ?? kind);
 // As written too, so that the beginning of a letter's name finds it.
 const cells = rows.map((row) => [...row.cells].map((cell) => cell.textContent));
 const texts = rows.map((row, k) => [...cells[k], row.dataset.words].join(" "))
-  .map((text) => `${text.toLowerCase()} ${plain(text)}`);
+  .map((text) => `${lower(text)} ${plain(text)}`);
+// A relation is found as a whole: q=1 is not in q=10, q=1/2 or seq=1.
+const finder = (word) => {
+  if (!/[<>=]/.test(word)) return (text) => text.includes(word);
+  const whole = word.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+  const from = /^[\p{L}\p{N}]/u.test(word) ? "(?<![\\p{L}\\p{N}_^])" : "", to = /\d$/.test(word) ? "(?![\\d/^]|\\.\\d)" : "";
+  const pattern = new RegExp(from + whole + to, "u");
+  return (text) => pattern.test(text);
+};
 const phrase = (text) => ` ${plain(text).replace(/[^\p{L}\p{N}.^_]+/gu, " ").trim()} `;
 const names = cells.map((own) => own.slice(0, 3).map(phrase)); // id, title, where
 const number = document.getElementById("number");
 
 function show() {
   const { q, paper, verdict, check } = Object.fromEntries(new FormData(form));
-  const words = q.trim().split(/\s+/).map(plain);
+  const words = plain(q).split(/\s+/).filter(Boolean).map(finder);
   let shown = 0;
   rows.forEach((row, k) => {
     const { paper: ofPaper, verdict: withVerdict, check: checks } = row.dataset;
     const fits = (!paper || paper === ofPaper) && (!verdict || verdict === withVerdict) &&
-      (!check || checks.split(" ").includes(check)) && words.every((word) => texts[k].includes(word));
+      (!check || checks.split(" ").includes(check)) && words.every((has) => has(texts[k]));
     row.hidden = !fits;
     shown += fits;
   });
