@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from analysis.exhibits import Exhibit, Given, chosen, given_of
+from analysis.exhibits import Exhibit, Given, chosen, elsewhere, given_of
 from analysis.figures.style import GREY, WIDTH, Picture, house_style, save
 from analysis.files import as_csv, make_folder, require_writable, write_text
 from analysis.measured import sentences
@@ -126,6 +126,7 @@ def _made(
         if lacking and not setting.run:
             without = "has cells that were not run" if kind == "tables" else "lacks runs" if own else "is not drawn"
             without = "has runs that were interrupted" if all(file in own for file in lacking) else without
+            without = "has empty cells" if kind == "tables" and given.absent else without
             setting.tell(f"{name} {without}: {_offer(f'{kind} {name}', lacking, setting)}")
     if failed:
         raise InputError("experiments", failed[0], f"ones that can be run here; {len(failed)} cannot")
@@ -164,7 +165,7 @@ def _offer(command: str, files: list[str], setting: Setting) -> str:
     total, refused = 0.0, []
     for file in files:
         if not Path(file).is_file():
-            return f"{file} is not in this folder; type the same in the one that has it (of this project: its checkout)"
+            return elsewhere([file])
         try:
             total += seconds(file, setting.scale)
         except InputError as error:

@@ -13,15 +13,19 @@ that of the paper: this figure is `amplified.fig2`. Figures return an `analysis.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any, Literal
 
 from analysis.stored_runs import damage, trains
+from analysis.wording import counted
 from fltheory import plugins
 from fltheory.errors import InputError, one_of
 from sims.store import Run
+
+NOT_FOUND = "experiment file not found"
 
 
 @dataclass(frozen=True)
@@ -31,16 +35,20 @@ class Given:
     scale   "smoke", "laptop" or "paper"
     runs    file of an experiment -> its run at that scale, of those that the store has
     faulty  file of an experiment -> why it or its stored run cannot be used, so that it is left out
+    absent  files of experiments that are not there, so that nobody can tell which runs are theirs
     """
 
     scale: str
     runs: Mapping[str, Run]
     faulty: Mapping[str, InputError] = field(default_factory=dict)
+    absent: frozenset[str] = frozenset()
 
     @property
     def without(self) -> str:
         """Why something is not there, as far as a figure can tell: not which of its files should have had it."""
-        return "not run or left out" if self.faulty else "not run"
+        also = ["left out"] if self.faulty else []
+        also += [NOT_FOUND] if self.absent else []
+        return " or ".join(["not run", *also])
 
 
 @dataclass(frozen=True)
@@ -48,12 +56,14 @@ class Exhibit:
     """A figure or a table: one line about it, the function that makes it, the experiment files whose runs it shows.
 
     shows   file -> labels of the algorithms that are shown of it; a file that is not there may have any
+    claims  ids of the claims that it is about, beside one of its own name
     """
 
     about: str
     make: Callable[[Given], Any]
     experiments: tuple[str, ...]
     shows: Mapping[str, Container[str]] = field(default_factory=dict)
+    claims: tuple[str, ...] = ()
 
     def filled_by(self, scale: str) -> list[str]:
         """Those of its files of which a run at this scale fills something that is shown."""
@@ -66,18 +76,20 @@ def enter(
     about: str,
     *experiments: str,
     shows: Mapping[str, Container[str]] | None = None,
+    claims: Sequence[str] = (),
 ) -> Callable[[Callable[[Given], Any]], Callable[[Given], Any]]:
     """Enter the decorated function in a book under this name.
 
     experiments   paths, those of this project from the root of its checkout. Without any, the function computes
                   all it shows. A figure is made if one of them has been run, a table in any case.
     shows         as `Exhibit` has it, where a scale may train none of what is shown: then no run of it is offered
+    claims        as `Exhibit` has it; the report shows one beside the other
     """
 
     def entered(make: Callable[[Given], Any]) -> Callable[[Given], Any]:
         if name in book:
             raise InputError("name of a figure or table", name, "new: this one is taken")
-        book[name] = Exhibit(about, make, experiments, shows or {})
+        book[name] = Exhibit(about, make, experiments, shows or {}, tuple(claims))
         return make
 
     return entered
@@ -88,7 +100,15 @@ def given_of(exhibit: Exhibit, scale: str, runs: Mapping[str, Run], faults: Mapp
     own = {file: runs[file] for file in exhibit.experiments if file in runs}
     found = {file: fault for file, run in own.items() if (fault := damage(run))}
     faulty = {file: fault for file in exhibit.experiments if (fault := faults.get(file) or found.get(file))}
-    return Given(scale, {file: run for file, run in own.items() if file not in faulty}, faulty)
+    absent = frozenset(file for file in exhibit.experiments if file not in own and not Path(file).is_file())
+    return Given(scale, {file: run for file, run in own.items() if file not in faulty}, faulty, absent)
+
+
+def elsewhere(files: Sequence[str]) -> str:
+    """That these files, one at least, are not there, and what to do."""
+    more = f" and {counted(len(files) - 1, 'more experiment file')} are" if len(files) > 1 else " is"
+    place = f"the one that has {'them' if len(files) > 1 else 'it'} (of this project: its checkout)"
+    return f"{files[0]}{more} not in this folder; type the same in {place}"
 
 
 def chosen(kind: Literal["figures", "tables"], names: Iterable[str]) -> dict[str, Exhibit]:

@@ -42,7 +42,7 @@ def figures(
     if only_list:
         print(exhibit_command.listed("figures", names or []))
         raise typer.Exit(DONE)
-    setting = exhibit_command.Setting(scale.value, store, run, _tell, _typed(context))
+    setting = exhibit_command.Setting(scale.value, store, run, tell, _typed(context))
     drawn = 0
     for path in exhibit_command.figures(names or [], format, out, setting):
         print(path)
@@ -69,7 +69,7 @@ def tables(
     if only_list:
         print(exhibit_command.listed("tables", names or []))
         raise typer.Exit(DONE)
-    setting = exhibit_command.Setting(scale.value, store, run, _tell, _typed(context))
+    setting = exhibit_command.Setting(scale.value, store, run, tell, _typed(context))
     for table in exhibit_command.tables(names or [], format, setting):
         print(table, end="\n" if table.endswith("\n") else "\n\n")
     raise typer.Exit(told_of(setting.broken))
@@ -78,7 +78,7 @@ def tables(
 def told_of(broken: list[str]) -> int:
     """Say what could not be made, or not with all its runs; the exit code that this is."""
     for sentence in broken:
-        _tell(sentence)
+        tell(sentence)
     return PARTLY_MADE if broken else DONE
 
 
@@ -93,5 +93,5 @@ def _was_typed(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def _tell(sentence: str) -> None:
+def tell(sentence: str) -> None:
     print(sentence, file=sys.stderr)

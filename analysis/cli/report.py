@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from analysis.cli.experiments import Scale
-from analysis.cli.figures import ScaleOption, told_of
+from analysis.cli.figures import ScaleOption, tell, told_of
 from analysis.cli.shared import StoreOption
 
 commands = typer.Typer()
@@ -16,7 +16,7 @@ commands = typer.Typer()
 
 @commands.command()
 def report(
-    out: Annotated[Path, typer.Option(help="Folder of the report: a new one, or an older report.")] = Path("report"),
+    out: Annotated[Path, typer.Option(help="Folder of the report: new, or only a report.")] = Path("report"),
     scale: ScaleOption = Scale.laptop,
     store: StoreOption = Path("results"),
     figures: Annotated[
@@ -32,5 +32,5 @@ def report(
     from analysis.report import write
 
     broken: list[str] = []
-    print(write(out, scale.value, store, figures, broken))
+    print(write(out, scale.value, store, figures, broken, tell))
     raise typer.Exit(told_of(broken))

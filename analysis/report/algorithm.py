@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterable
+from itertools import starmap
 
 from analysis.algorithms_list import OBJECTIVES
 from analysis.report.claims import badge, link
 from analysis.report.facts import AGAINST, NOT_RECORDED, Facts
 from analysis.report.html import Html, element, items, join, page, section, table
 from analysis.report.mathematics import sentence
-from analysis.report.pseudocode import RECIPES
+from analysis.report.pseudocode import NAMED, RECIPES
 from fltheory.ledger import Claim, ledger
 from fltheory.verdicts import needs
 from sims.algorithms import Algorithm
@@ -36,6 +37,7 @@ def algorithms_page(known: dict[str, Algorithm]) -> str:
             "among them. N is the number of clients.",
         ),
         table(head, rows),
+        section("Names of rules within them", items(starmap(_named, NAMED.items()))),
         section(
             "What a weighting rule minimises",
             element("p", sentence(r"For participation at rates $p_n$, FedAvg minimises $\sum_n \phi_n F_n$ with")),
@@ -79,6 +81,12 @@ def algorithm_page(facts: Facts, name: str, algorithm: Algorithm) -> str:
     )
 
 
+def _named(name: str, within: tuple[str, str]) -> Html:
+    """A link to the algorithm whose page describes what has this name."""
+    algorithm, rule = within
+    return join(element("a", name, href=f"algorithms/{algorithm}.html#{name}"), f": {algorithm} with {rule}.")
+
+
 def _docstring(thing: object) -> Html:
     text = inspect.getdoc(thing)
     return element("pre", text) if text else Html()
@@ -86,7 +94,8 @@ def _docstring(thing: object) -> Html:
 
 def _step(step: str) -> Html:
     within = step.startswith("  ")
-    return element("li", sentence(step.strip()), class_="within" if within else None)
+    name = next((name for name in NAMED if step.startswith(name)), None)
+    return element("li", sentence(step.strip()), class_="within" if within else None, id=name)
 
 
 def _bounds(named: str) -> Iterable[Claim]:

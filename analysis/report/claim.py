@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from analysis.evidence import ratio_text
@@ -20,10 +20,10 @@ ROOT = "../"
 ORIGIN = {"paper": "printed in the paper", "ours": "ours: it does not stand in the paper"}
 
 
-def claim_page(facts: Facts, claim: Claim, exhibits: Iterable[str] = ()) -> str:
+def claim_page(facts: Facts, claim: Claim, exhibits: Sequence[str] = ()) -> str:
     """Statement, letters, evidence and its witnesses, what it rests on and what rests on it, how to rerun.
 
-    exhibits   names of figures and tables; one that is named like the claim shows it
+    exhibits   names of the figures and tables that show it
     """
     paper = ledger.papers[claim.paper]
     return page(
@@ -46,7 +46,7 @@ def claim_page(facts: Facts, claim: Claim, exhibits: Iterable[str] = ()) -> str:
         section("Used by", _claims(facts, facts.used_by[claim.id])),
         section(
             "Figures and tables",
-            items([element("a", claim.id, href=f"{ROOT}exhibits.html#{claim.id}")]) if claim.id in exhibits else "",
+            items(element("a", n, href=f"{ROOT}exhibits.html#{n}") for n in exhibits) if exhibits else "",
         ),
         section("Run it again", *_rerun(facts, claim)),
         at=f"claims/{claim.id}.html",

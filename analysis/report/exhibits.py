@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from analysis.exhibit_command import faulty, stem
-from analysis.exhibits import Exhibit, chosen, given_of
+from analysis.exhibits import NOT_FOUND, Exhibit, chosen, elsewhere, given_of
 from analysis.figures.style import caption_of
 from analysis.report.html import Html, element, items, join, page, prose, scrolled, section, table, unbroken
-from analysis.stored_runs import asked, lost, runs_of
+from analysis.stored_runs import asked, damage, lost, runs_of
 from analysis.tables.layout import Table
 from fltheory.errors import InputError
 from fltheory.ledger import ledger
+from sims import store as stored
 from sims.store import Run
 
 AT = "exhibits.html"
@@ -33,6 +34,9 @@ class Shown:
     undrawn    names of figures of whose runs the store has none
     runs       the runs behind the tables, and behind those pictures that name them
     broken     name -> why a table could not be made, or not with all its runs
+    absent     experiment files that are not there, so that their runs are not shown
+    unbacked   name of a picture that came from a folder and is of runs -> the beginnings of the keys in its caption
+               of which the store has no run whose data can be read; none if the caption names no run at all
     """
 
     scale: str
@@ -43,6 +47,8 @@ class Shown:
     undrawn: frozenset[str]
     runs: list[Run]
     broken: Mapping[str, str]
+    absent: Sequence[str] = ()
+    unbacked: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def command(self, typed: str) -> str:
         """A command that reads the runs that are shown here."""
@@ -56,6 +62,10 @@ class Shown:
         """Names of all figures and tables."""
         return frozenset((*self.tables, *self.broken, *self.figures))
 
+    def about(self, claim: str) -> list[str]:
+        """Names of what a claim's page leads to: what has the claim's name, and figures that are entered with it."""
+        return [n for n in sorted(self.names) if n == claim or (n in self.figures and claim in self.figures[n].claims)]
+
 
 def find(scale: str, store: Path, folder: Path | None) -> Shown:
     """Tables of the runs in a store, and the pictures in a folder of `fltheory figures`.
@@ -64,28 +74,35 @@ def find(scale: str, store: Path, folder: Path | None) -> Shown:
     """
     known, figures = chosen("tables", []), chosen("figures", [])
     files = _files(figures, scale, folder) if folder else {}
-    every = [file for exhibit in (*known.values(), *figures.values()) for file in exhibit.experiments]
+    exhibits = (*known.values(), *figures.values())
+    every = dict.fromkeys(file for exhibit in exhibits for file in exhibit.experiments)
     faults: dict[str, InputError] = {}
-    there = dict.fromkeys(file for file in every if Path(file).is_file())
+    there = [file for file in every if Path(file).is_file()]
     runs = runs_of(there, scale, store, faults)
     unread = lost([file for file in there if file not in runs and file not in faults], scale, store)
     faults |= unread
     tables: dict[str, Table] = {}
     used: dict[str, Run] = {}
-    undrawn = set()
+    undrawn, unbacked = set(), {}
+    others = {run.key[:12]: run for run in stored.runs(store, tell=False)} if store.is_dir() else {}
+    others |= {run.key[:12]: run for run in runs.values()}  # whose data are read once
     for name, figure in figures.items():
-        own = given_of(figure, scale, runs, faults).runs
-        caption = _caption(files.get(name, {}))
-        used.update({file: run for file, run in own.items() if run.key[:12] in caption})
-        if figure.experiments and not own:
+        if figure.experiments and not given_of(figure, scale, runs, faults).runs:
             undrawn.add(name)
+        if figure.experiments and name in files:
+            keys = re.findall(r"\b[0-9a-f]{12}\b", _caption(files[name]))
+            behind = {key: others[key] for key in keys if key in others and not damage(others[key])}
+            used |= behind
+            if not keys or len(behind) < len(set(keys)):
+                unbacked[name] = [key for key in dict.fromkeys(keys) if key not in behind]
     broken: dict[str, str] = {}
-    shown = Shown(scale, store, tables, figures, files, frozenset(undrawn), [], broken)
+    absent = [file for file in every if file not in there]
+    shown = Shown(scale, store, tables, figures, files, frozenset(undrawn), [], broken, absent, unbacked)
     for name, exhibit in known.items():
         given = given_of(exhibit, scale, runs, faults)
         try:
             tables[name] = exhibit.make(given)
-            used.update(given.runs)
+            used |= {run.key[:12]: run for run in given.runs.values()}
         except InputError as error:
             broken[name] = f"{name} is not made: {error}"
             continue
@@ -131,6 +148,7 @@ def exhibits_page(shown: Shown) -> str:
             f"Runs are shown at {shown.scale} scale. A smaller scale than the paper's is no reproduction of its "
             "numbers. A cell that was not run says so.",
         ),
+        element("p", unbroken(f"{not_shown(shown)}.")) if shown.absent else "",
         _how_to_draw(shown),
         items((_contents(shown, paper) for paper in papers), class_="contents"),
         *parts,
@@ -177,6 +195,7 @@ def _figure(shown: Shown, name: str) -> Html:
     image = scrolled(element("a", element("img", src=picture, alt=about, loading="lazy"), href=picture))
     above = _caption(files)  # it stands in the picture too, which may be wider than a phone
     text = [element("p", unbroken(above), class_="above note")] if above else []
+    text += [element("p", f"{unbacked_in_words(shown, name)}.", class_="note")] if name in shown.unbacked else []
     return element("figure", element("h3", unbroken(about)), image, element("figcaption", *text, *links), id=name)
 
 
@@ -185,9 +204,25 @@ def _caption(files: Mapping[str, Path]) -> str:
     return next((caption_of(files[kind]) for kind in SHOWN if kind in files), "")
 
 
+def not_shown(shown: Shown) -> str:
+    """What is not shown, as there is no telling whether the store has it; if there is any."""
+    return f"Runs are not shown whose experiment file was not found: {elsewhere(shown.absent)}"
+
+
+def unbacked_in_words(shown: Shown, name: str) -> str:
+    """What is not known of the runs of a picture."""
+    keys = shown.unbacked[name]
+    if not keys:
+        return "It was taken as it was, and does not say of which runs it is"
+    return f"It was taken as it was; the store here does not have what it names: {', '.join(keys)}"
+
+
 def _how_to_draw_one(shown: Shown, name: str) -> Html:
     """The command that draws a figure; with --run, and what it trains on, where the store has nothing to draw."""
     typed = shown.command(f"figures {name} --format svg --out pictures")
+    gone = [file for file in shown.figures[name].experiments if file in shown.absent]
+    if name in shown.undrawn and gone:
+        return element("p", unbroken(f"Not in this report, {NOT_FOUND}: {', '.join(gone)}"))
     if name not in shown.undrawn:
         return element("p", "Not in this report. Drawn by ", element("code", unbroken(typed)))
     data = ", ".join(

@@ -5,22 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Sequence
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
 from analysis.measured import sentence
+from analysis.report.exhibits import Shown, unbacked_in_words
 from analysis.report.facts import Facts
-from analysis.report.html import element, items, join, page, section, table
-from sims.store import Run
+from analysis.report.html import Html, element, items, join, page, section, table
+from analysis.wording import counted
 
 MARK = "fltheory-report.json"  # the file that tells a report from any other folder
 PACKAGES = ("fltheory", "numpy", "scipy", "sympy", "matplotlib", "latex2mathml")
 
 
-def provenance(facts: Facts, runs: Sequence[Run]) -> dict[str, Any]:
-    """Versions, the hash of the recorded verdicts, what is out of date, and the runs whose numbers are shown.
+def provenance(facts: Facts, shown: Shown) -> dict[str, Any]:
+    """Versions, the hash of the recorded verdicts, what is out of date, the runs whose numbers are shown, and of each
+    picture of runs, which was copied as it was, the runs that it names and that the store does not have.
 
     No time and no place: two reports of the same state are the same bytes.
     """
@@ -39,18 +40,23 @@ def provenance(facts: Facts, runs: Sequence[Run]) -> dict[str, Any]:
                 "data_sha256": run.sha256,
                 "versions": run.versions,
             }
-            for run in runs
+            for run in shown.runs
         ],
+        "pictures": {name: list(shown.unbacked.get(name, ())) for name in _of_runs(shown)},
     }
 
 
-def as_json(facts: Facts, runs: Sequence[Run]) -> str:
-    return json.dumps(provenance(facts, runs), indent=1) + "\n"
+def _of_runs(shown: Shown) -> list[str]:
+    return [name for name in shown.files if shown.figures[name].experiments]
 
 
-def provenance_page(facts: Facts, runs: Sequence[Run]) -> str:
+def as_json(facts: Facts, shown: Shown) -> str:
+    return json.dumps(provenance(facts, shown), indent=1) + "\n"
+
+
+def provenance_page(facts: Facts, shown: Shown) -> str:
     """The same for people."""
-    found = provenance(facts, runs)
+    found = provenance(facts, shown)
     versions = [("Python", found["python"]), *found["packages"].items()]
     changed = [join(element("code", id_), f": {what} since") for id_, what in found["outdated"].items()]
     return page(
@@ -74,14 +80,25 @@ def provenance_page(facts: Facts, runs: Sequence[Run]) -> str:
             element(
                 "p",
                 "A check that draws random numbers has its seed in its code, and so in its hash. The runs behind the "
-                "figures and tables:",
+                "tables, and those that pictures name and the store has:",
             ),
             table(
                 ("What was run", "Seed", "SHA-256 of its data"),
                 [(run["what"], str(run["seed"]), element("code", run["data_sha256"])) for run in found["runs"]],
             )
-            if runs
+            if found["runs"]
             else element("p", "none."),
+            *_pictures(shown),
         ),
         at="provenance.html",
     )
+
+
+def _pictures(shown: Shown) -> list[Html]:
+    """How many pictures of runs came as they were, and which of them the store does not bear out."""
+    pictures = _of_runs(shown)
+    if not pictures:
+        return []
+    said = f"{counted(len(pictures), 'picture')} of runs came from a folder as they were: captions say of which runs."
+    unknown = [join(element("code", name), f": {unbacked_in_words(shown, name)}.") for name in shown.unbacked]
+    return [element("p", said), items(unknown) if unknown else Html()]

@@ -17,6 +17,12 @@ class Recipe:
     claims: tuple[str, ...] = ()
 
 
+# What is a rule within an algorithm and has a name of its own -> that algorithm, and what the rule is.
+NAMED = {
+    "FedAU": ("fedavg", "a rule for its weights, from the intervals of participation"),
+    "FAST": ("fedavg", "a rule for who is asked: now and then a uniform subset of all clients"),
+}
+
 LOCAL = r"each participant $n \in S_t$ starts at $y = x$ and makes $I$ steps $y \leftarrow y - \gamma g_n(y)$"
 SEND = r"it sends $\Delta_n = y - x$"
 

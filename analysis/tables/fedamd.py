@@ -9,7 +9,7 @@ from analysis.checks.published import published
 from analysis.exhibits import Exhibit, Given, enter
 from analysis.measured import about, labels, number, sentence, when_first
 from analysis.tables.layout import Cell, Section, Table, Value, printed
-from analysis.tables.runs import FAULTY, left_out
+from analysis.tables.runs import left_out, not_found, why_empty
 from fltheory.papers.fedamd import paper
 from fltheory.verdicts import recorded
 from sims.store import Run
@@ -94,13 +94,13 @@ def _costs(given: Given, participants: int) -> Section:
             rows[label] = {
                 column: Cell(
                     printed(row[column]),
-                    FAULTY if file in given.faulty else _measured(run, label, column, given.scale),
+                    why_empty(given, [file]) or _measured(run, label, column, given.scale),
                 )
                 for column in (*COSTS, "accuracy")
             }
     title = f"{participants} of 100 clients"
     if run is None:
-        words = left_out(given, [file]) or f"not run at {given.scale} scale ({file})"
+        words = left_out(given, [file]) or not_found(given, [file]) or f"not run at {given.scale} scale ({file})"
         return Section(title, words, rows, {"scale": given.scale})
     cohort, clients = run.experiment["process"]["cohort_size"], run.experiment["problem"]["partition"]["n_clients"]
     words = f"measured at {given.scale} scale: {sentence(run)}; {cohort} of {clients} clients"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.exhibits import Given
+from analysis.exhibits import NOT_FOUND, Given
 from analysis.measured import Number, about, labels, late_records, number, sentences, window
 from analysis.stored_runs import SCALES, trains
 from analysis.tables.layout import Cell, Section, Value
@@ -77,7 +77,7 @@ def section_of(
     shown: dict[str, Run] = {}
     for row in rows:
         found = row.found(given)
-        without = FAULTY if any(file in given.faulty for file in row.files_at(given.scale)) else None
+        without = why_empty(given, row.files_at(given.scale))
         cells[row.name] = {
             column: Cell(
                 published.get((row.key, column)),
@@ -91,10 +91,12 @@ def section_of(
     runs = [run for file in files if (run := given.runs.get(file)) is not None and run.key in shown]
     left = left_out(given, files)
     if not runs:
-        return Section(title, left or _not_run(given.scale, rows), cells, {"scale": given.scale})
+        missing = not_found(given, files)
+        why = "; ".join(filter(None, (left, missing))) or _not_run(given.scale, rows)
+        return Section(title, why, cells, {"scale": given.scale})
     ends = dict.fromkeys(_end(given.scale, run, records) for run in runs)
     words = f"measured at {given.scale} scale: {'; '.join(sentences(runs))}; {', '.join(ends)}"
-    words += f"; {left}" if left else ""
+    words += "".join(f"; {why}" for why in (left, not_found(given, files)) if why)
     known = [about(run) for run in runs]
     together = {key: "; ".join(dict.fromkeys(str(one[key]) for one in known)) for key in known[0]}
     return Section(title, words, cells, {"scale": given.scale, **together})
@@ -104,6 +106,20 @@ def left_out(given: Given, files: Iterable[str]) -> str:
     """Which of these files are left out, as they or their stored runs are faulty, in words; empty for none."""
     faulty = [file for file in files if file in given.faulty]
     return f"left out, as the file or its stored run is faulty: {', '.join(faulty)}" if faulty else ""
+
+
+def not_found(given: Given, files: Iterable[str]) -> str:
+    """Which of these files are not there, in words; empty for none."""
+    absent = [file for file in files if file in given.absent]
+    return f"{NOT_FOUND}: {', '.join(absent)}" if absent else ""
+
+
+def why_empty(given: Given, files: Iterable[str]) -> str | None:
+    """What a cell of these files says that has no run; None if it was not run."""
+    own = list(files)
+    if any(file in given.faulty for file in own):
+        return FAULTY
+    return NOT_FOUND if any(file in given.absent for file in own) else None
 
 
 def _not_run(scale: str, rows: Sequence[Row]) -> str:

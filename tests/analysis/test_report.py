@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from analysis import stored_runs
 from analysis.exhibits import chosen
 from analysis.figures.style import COLUMN, WIDTH, new_figure, save
 from analysis.report import write
@@ -25,6 +26,7 @@ from analysis.report.claims import KINDS, claims_page, kinds_of_check
 from analysis.report.exhibits import Shown, exhibits_page, find
 from analysis.report.facts import AGAINST, Facts
 from analysis.report.html import PAGES, element
+from analysis.report.provenance import provenance, provenance_page
 from analysis.report.pseudocode import RECIPES
 from fltheory.errors import InputError
 from fltheory.ledger import ledger
@@ -154,6 +156,9 @@ def test_figures_tables_and_their_claims(site: Path, pages: Pages) -> None:
     assert "figures/fedau_figC61.svg" in [img.get("src") for img in page.iter("img")]
     assert "not run" in text_of(page)
     assert "../exhibits.html#fedau.tab1" in links(pages["claims/fedau.tab1.html"])
+    assert "../exhibits.html#fedamd.ratio_over_period" in links(pages["claims/fedamd.thm44.html"])
+    assert {claim for exhibit in chosen("figures", []).values() for claim in exhibit.claims} <= set(ledger)
+    assert {"algorithms/fedavg.html#FAST", "algorithms/fedavg.html#FedAU"} <= set(links(pages["algorithms.html"]))
     (contents,) = (node for node in page.iter("ul") if node.get("class") == "contents")
     assert {f"#{name}" for name in (*chosen("figures", []), *chosen("tables", []))} < set(links(contents))
     assert {"Figure C.6.1", "Table D.6.1", "tightness"} < {text_of(link) for link in contents.iter("a")}
@@ -211,6 +216,49 @@ def test_the_runs_behind_a_picture_are_those_that_it_names(tmp_path: Path, monke
     assert [run.key for run in find("laptop", tmp_path / "store", tmp_path).runs] == [runs[0].key]
 
 
+def test_runs_whose_experiment_file_is_not_here_are_not_called_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They may be in the store: cells, pages and who called it are told what is not known."""
+    monkeypatch.chdir(tmp_path)
+    stored_runs.asked.cache_clear()  # of what other tests read by the same names in another folder
+    monkeypatch.setattr("analysis.report.site._pages", lambda _, shown, __: iter([("e.html", exhibits_page(shown))]))
+    monkeypatch.setattr("analysis.report.site.draw", lambda *_: None)
+    told: list[str] = []
+    broken: list[str] = []
+    write(tmp_path / "site", "laptop", ROOT / "results", None, broken, told.append)
+    (sentence,) = told
+    assert re.search(r"\.toml and \d+ more experiment files are not in this folder; type the same in the one", sentence)
+    assert not broken
+    page = ElementTree.fromstring((tmp_path / "site" / "e.html").read_text().removeprefix("<!DOCTYPE html>\n"))
+    assert sentence in text_of(page)
+    assert not [cell.text for cell in page.iter("td") if cell.text == "not run"]
+    for name in ("fedamd.tab2", "fedau.tab1", "fedlaavg.fig5"):
+        (part,) = (node for node in page.iter() if node.get("id") == name)
+        assert "experiment file not found" in text_of(part), name
+
+
+def test_a_picture_whose_runs_the_store_does_not_have_is_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "analysis.report.exhibits.chosen", lambda kind, _: chosen(kind, ["fedlaavg"]) if kind == "figures" else {}
+    )
+    for number, above in (("4", "mnist; runs 0123456789ab, 123456789abc"), ("5", "mnist")):
+        figure = new_figure(1)
+        figure.suptitle(above)
+        save(figure, tmp_path / f"fedlaavg_fig{number}_laptop.svg")
+    shown = find("laptop", tmp_path, tmp_path)
+    assert provenance(Facts({}, {}, frozenset(), {}), shown)["pictures"] == {
+        "fedlaavg.fig4": ["0123456789ab", "123456789abc"], "fedlaavg.fig5": []
+    }  # fmt: skip
+    page = provenance_page(Facts({}, {}, frozenset(), {}), shown)
+    assert "2 pictures of runs came from a folder as they were" in page
+    for text in (page, exhibits_page(shown)):
+        assert "the store here does not have what it names: 0123456789ab, 123456789abc." in text
+        assert "does not say of which runs it is." in text
+
+
 def test_provenance_without_a_place_of_this_machine(site: Path) -> None:
     for path in (path for path in site.rglob("*") if path.is_file()):
         content = path.read_bytes()
@@ -266,6 +314,10 @@ def test_only_a_report_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     write(out, "laptop", tmp_path)
     assert (out / "a.html").read_text() == "new"
     assert [path.name for path in out.parent.iterdir()] == ["site"], "temporary folders are left behind"
+    (out / "claims" / "note.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"else in it \(claims/note.txt, not in its files.txt, would be lost\)"):
+        write(out, "laptop", tmp_path)
+    assert (out / "claims" / "note.txt").read_text() == "mine"
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.tex").write_text("mine")
     for place in ("thesis", "thesis/chapter.tex"):
@@ -278,6 +330,7 @@ def test_what_fails_halfway_leaves_the_old_report(tmp_path: Path, monkeypatch: p
     out = tmp_path / "site"
     out.mkdir()
     (out / "fltheory-report.json").write_text("old")
+    (out / "files.txt").write_text("files.txt\nfltheory-report.json\n")
 
     def broken(*_: object) -> Iterator[tuple[str, str]]:
         yield "fltheory-report.json", "new"
@@ -461,6 +514,12 @@ FOUND = "rows => rows.filter(row => !row.hidden).map(row => row.cells[0].textCon
         (("√(N)", "sqrt(N)"), "fedlaavg.thm3", "fast.thm1"),
         (("γ²", "gamma^2"), "fedlaavg.thm3", "fast.thm1"),
         (("σ_G²", "sigma_G^2"), "fast.thm1", "fedlaavg.thm3"),
+        (("q=1", "q = 1", "q =1"), "fast.thm1.special", "fedamd.cor49"),
+        (("tau>=2", "tau >= 2", "τ≥2", r"\tau \geq 2", r"\tau\ge 2"), "fedamd.tau2", "fast.thm1"),
+        (("theorem1", "Theorem 1", "Thm. 1", "thm1"), "fast.thm1", "fedau.lemB31"),
+        (("½", "1/2"), "fedlaavg.thm3", "amplified.alg1"),
+        (("x0", "x_0", "x₀", "x_{0}"), "fedamd.alg1.k0", "fast.ass2"),
+        (("Σ", "∑", "sum"), "amplified.rho", "amplified.cor32"),
     ],
 )
 def test_formulas_are_found_however_they_are_spelled(
@@ -476,6 +535,26 @@ def test_formulas_are_found_however_they_are_spelled(
     assert has in found[0]
     assert lacks not in found[0]
     assert all(one == found[0] for one in found)
+
+
+def test_a_relation_is_found_as_a_whole(site: Path, tab: Any) -> None:
+    tab.goto((site / "claims.html").as_uri())
+    found = {}
+    for asked in ("K = 1", "K = 10", "σ", "Σ", "\\"):
+        tab.fill("[name=q]", asked)
+        found[asked] = set(tab.eval_on_selector_all("tbody tr", FOUND))
+    assert "fast.law.floor" in found["K = 1"]
+    assert "fast.fact.weibull-pdf" in found["K = 10"] - found["K = 1"]
+    assert "amplified.cor32" in found["σ"] - found["Σ"]
+    assert found["\\"] == set(ledger)
+
+
+def test_without_scripts_there_is_no_form_that_does_nothing(site: Path, browser: Any) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((site / "claims.html").as_uri())
+    assert (page.is_visible("#filter"), page.is_visible("tbody tr")) == (False, True)
+    context.close()
 
 
 def test_exact_names_come_first(site: Path, tab: Any) -> None:

@@ -48,7 +48,12 @@ def settled(q: float) -> dict[str, float]:
     }
 
 
-@enter(figures, "thm1", "Ours: FAST settles at a floor, below which Theorem 1 puts it")
+@enter(
+    figures,
+    "thm1",
+    "Ours: FAST settles at a floor, below which Theorem 1 puts it",
+    claims=["fast.law.floor", "fast.law.lower_bounds"],
+)
 def floor(given: Given) -> Picture:
     """Left runs with a snapshot every I rounds; a point is where all conditions of the theorem hold and its bound does
     not. Right what coins come to, by the share of arbitrary rounds; the condition on q depends on the coins there."""

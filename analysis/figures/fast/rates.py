@@ -30,7 +30,12 @@ def least_rounds(steps: int) -> int:
     return max(steps**3, 64 * steps)
 
 
-@enter(figures, "cor2", "Ours: the rate of FAST's Corollary 2 holds for q = 1 alone, and grows with K there")
+@enter(
+    figures,
+    "cor2",
+    "Ours: the rate of FAST's Corollary 2 holds for q = 1 alone, and grows with K there",
+    claims=["fast.rem1", "fast.table1"],
+)
 def rates(given: Given) -> Picture:
     """If the order were 1/sqrt(m K R), all lines would stay below one height."""
     cases = {

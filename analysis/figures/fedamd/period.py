@@ -49,7 +49,12 @@ def average_by_engine(period: int) -> float:
     return float(np.mean([moments.expected(square) for moments in engine.limit_cycle()]))
 
 
-@enter(figures, "ratio_over_period", "Ours: Theorem 4.4's two sides against the period tau of the anchors, exact")
+@enter(
+    figures,
+    "ratio_over_period",
+    "Ours: Theorem 4.4's two sides against the period tau of the anchors, exact",
+    claims=["fedamd.thm44", "fedamd.thm44.repaired"],
+)
 def ratio_over_period(given: Given) -> Picture:
     """The noise of an anchor round moves the model until the next one, so the gradients do not fall with tau, as the
     printed noise term does. At tau = 2, which the paper recommends, it is far above them."""

@@ -37,7 +37,13 @@ for _number, (_data, _title) in enumerate(
     _over_rounds(_number, _data, _title)
 
 
-@enter(figures, "fashion_over_rounds", "Ours: Fashion-MNIST, Bernoulli participation, over the rounds", *FASHION)
+@enter(
+    figures,
+    "fashion_over_rounds",
+    "Ours: Fashion-MNIST, Bernoulli participation, over the rounds",
+    *FASHION,
+    claims=["fedau.claim.top"],
+)
 def fashion_over_rounds(given: Given) -> Picture:
     """As Figures D.2.1 to 4, on data that the paper does not use."""
     (run,) = given.runs.values()
@@ -55,7 +61,11 @@ def all_over_cutoff(given: Given) -> Picture:
 
 
 @enter(
-    figures, "fashion_over_cutoff", "Ours: Fashion-MNIST, loss and accuracies of FedAU against the cutoff K", *FASHION
+    figures,
+    "fashion_over_cutoff",
+    "Ours: Fashion-MNIST, loss and accuracies of FedAU against the cutoff K",
+    *FASHION,
+    claims=["fedau.claim.k50"],
 )
 def fashion_over_cutoff(given: Given) -> Picture:
     return _over_cutoffs(given, FASHION, list(METRICS))

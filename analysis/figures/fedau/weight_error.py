@@ -22,7 +22,15 @@ REPLICATES = 50_000
 figures: dict[str, Exhibit] = {}
 
 
-@enter(figures, "weight_error_over_time", "Ours: the exact weight error, Monte Carlo, and Theorem 3 with two others")
+THEOREM_3 = ("fedau.thm3", "fedau.thm3.repaired", "fedau.thm3.improved")
+
+
+@enter(
+    figures,
+    "weight_error_over_time",
+    "Ours: the exact weight error, Monte Carlo, and Theorem 3 with two others",
+    claims=THEOREM_3,
+)
 def weight_error_over_time(given: Given) -> Picture:
     """Exact weight error after T rounds and on average over them, Monte Carlo with its intervals, the three bounds."""
     cutoff, rounds = 50, 10_000
@@ -71,7 +79,12 @@ def _variance(law: WeightLaw, p: float) -> FloatArray:
     return np.where(about_zero < law.error, about_zero - (p * law.mean) ** 2, about_one)
 
 
-@enter(figures, "bias_and_variance_over_cutoff", "Ours: squared bias and variance of the weight against the cutoff K")
+@enter(
+    figures,
+    "bias_and_variance_over_cutoff",
+    "Ours: squared bias and variance of the weight against the cutoff K",
+    claims=("fedau.thm3", "fedau.thm3.improved"),
+)
 def bias_and_variance_over_cutoff(given: Given) -> Picture:
     """Squared bias and variance of p w, averaged over t < T, against the cutoff K; exact."""
     rounds, usual = 1000, 50
@@ -110,7 +123,10 @@ def bias_and_variance_over_cutoff(given: Given) -> Picture:
 
 
 @enter(
-    figures, "bounds_over_cutoff", "Ours: Theorem 3, its improvement and the exact weight error against the cutoff K"
+    figures,
+    "bounds_over_cutoff",
+    "Ours: Theorem 3, its improvement and the exact weight error against the cutoff K",
+    claims=("fedau.thm3", "fedau.thm3.improved"),
 )
 def bounds_over_cutoff(given: Given) -> Picture:
     """Averages over t < T; a ring marks the least value shown, the cutoff that a bound would have one choose."""

@@ -43,6 +43,7 @@ def run(algorithm: Algorithm, hyper: Any, rounds: int) -> FloatArray:
     figures,
     "thm1",
     "Ours: Example 1, on which FedAvg keeps away from the minimum and FedLaAvg with small steps does not",
+    claims=["fedlaavg.ex1", "fedlaavg.thm1.limit", "fedlaavg.thm2.O", "fedlaavg.E23"],
 )
 def orbits(given: Given) -> Picture:
     """Left both algorithms with one step size, right what they settle at with others: the range of x over a period."""
@@ -110,7 +111,12 @@ def last_period(step: float) -> tuple[float, float]:
     return min(x), max(x)
 
 
-@enter(figures, "thm2.final", "Ours: Theorem 2, FedLaAvg on Example 1 beside its bound, at the stated step sizes")
+@enter(
+    figures,
+    "thm2.final",
+    "Ours: Theorem 2, FedLaAvg on Example 1 beside its bound, at the stated step sizes",
+    claims=["fedlaavg.ex1", "fedlaavg.thm2.attained"],
+)
 def theorem_2(given: Given) -> Picture:
     """T a square, as the stated step is then rational; from x^0 = e_1, with means 1 and -1."""
     rows: list[dict[str, object]] = []
