@@ -46,7 +46,7 @@ _DOMAINS: dict[str, tuple[dict[str, bool], Callable[[float], bool]]] = {
     ),
     "> 0": ({"positive": True}, lambda v: 0 < v < math.inf),
     ">= 0": ({"nonnegative": True}, lambda v: 0 <= v < math.inf),
-    "from 0 to 1": ({"nonnegative": True}, lambda v: 0 <= v <= 1),
+    "a probability in [0, 1]": ({"nonnegative": True}, lambda v: 0 <= v <= 1),
 }
 
 QUANTITIES: dict[str, Quantity] = {}
