@@ -43,7 +43,9 @@ paper = Paper(
 )  # fmt: skip
 
 logarithm = quantity("logarithm", ONE, "> 0", "log(kappa mu K R/a) of the step of Corollary 3, which O~ hides")
-snapshot_rate = quantity("snapshot_rate", ONE, "a probability in [0, 1]", "probability, or frequency, of a snapshot round")
+snapshot_rate = quantity(
+    "snapshot_rate", ONE, "a probability in [0, 1]", "probability, or frequency, of a snapshot round"
+)
 snapshot_clients = quantity("snapshot_clients", ONE, "whole number >= 1", "clients of a snapshot, a uniform subset")
 arbitrary_clients = quantity("arbitrary_clients", ONE, "whole number >= 1", "clients of an arbitrary round")
 snapshot_square = quantity(
