@@ -19,7 +19,7 @@ from pathlib import Path
 import polars as pl
 
 from sims import store
-from sims.experiment import Experiment, read
+from sims.experiment import read
 
 PAGE = Path("docs/runs.md")
 TABLE = re.compile(r"(<!-- table (\S+): ([^>]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -72,19 +72,18 @@ COLUMNS: dict[str, tuple[Callable[[pl.DataFrame], float], int]] = {  # what, dec
 }
 
 
-def table(experiment: Experiment, wanted: list[str]) -> str:
-    """Markdown, one row an algorithm; says so if the run is not in the store."""
-    run = store.complete("results", experiment.key)
+def table(run: store.Run | None, wanted: list[str]) -> str:
+    """Markdown, one row an algorithm; says so if there is no run."""
     if run is None:
         return "Not run yet.\n"
-    data = run.data()
+    data, experiment = run.data(), run.experiment
     lines = ["| algorithm | " + " | ".join(wanted) + " |", "|---" + "|---:" * len(wanted) + "|"]
-    for contestant in experiment.algorithm:
-        own = data.filter(pl.col("algorithm") == contestant.label)
+    for contestant in experiment["algorithm"]:
+        own = data.filter(pl.col("algorithm") == contestant["label"])
         seeds = own.partition_by("replicate", maintain_order=True)
         cells = [cell([COLUMNS[name][0](seed) for seed in seeds], COLUMNS[name][1]) for name in wanted]
-        lines.append(f"| {contestant.label} | " + " | ".join(cells) + " |")
-    size = f"{experiment.rounds:,} rounds, {experiment.replicates} seeds; run `{experiment.key[:12]}`"
+        lines.append(f"| {contestant['label']} | " + " | ".join(cells) + " |")
+    size = f"{experiment['rounds']:,} rounds, {experiment['replicates']} seeds; run `{run.key[:12]}`"
     remark = f" {run.reason}" if run.reason else ""
     return "\n".join(lines) + f"\n\n{size}.{remark}\n"
 
@@ -102,7 +101,8 @@ def cell(values: list[float], decimals: int) -> str:
 def main() -> None:
     def fill(match: re.Match[str]) -> str:
         wanted = [name.strip() for name in match[3].split(";")]
-        return match[1] + table(read(match[2], "laptop"), wanted) + match[4]
+        run = store.complete("results", read(match[2], "laptop").key)
+        return match[1] + table(run, wanted) + match[4]
 
     PAGE.write_text(TABLE.sub(fill, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
