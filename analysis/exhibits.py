@@ -120,16 +120,25 @@ def chosen(kind: Literal["figures", "tables"], names: Iterable[str]) -> dict[str
     """
     books = {paper: _book(entry) for paper, entry in plugins.entries(f"fltheory.{kind}").items()}
     known = {f"{paper}.{name}": book[name] for paper, book in books.items() for name in _in_order(book)}
-    wanted = list(names)
+    wanted, other = list(names), "tables" if kind == "figures" else "figures"
     for name in wanted:
         if name not in known and name not in books:
-            allowed = one_of(name, [*known, *books], f"`fltheory {kind} --list`")
+            listed = f"`fltheory {kind} --list`"
+            allowed = f"one of those that {listed} lists (this one is for `fltheory {other}`)"
+            allowed = allowed if _is_there(other, name) else one_of(name, [*known, *books], listed)
             raise InputError(f"name of a {kind[:-1]}", name, allowed)
     return {
         name: exhibit
         for name, exhibit in known.items()
         if not wanted or name in wanted or name.partition(".")[0] in wanted
     }
+
+
+def _is_there(kind: str, name: str) -> bool:
+    """Whether it names a paper or an exhibit of this kind."""
+    paper, _, own = name.partition(".")
+    entry = plugins.entries(f"fltheory.{kind}").get(paper)
+    return entry is not None and (name == paper or own in _book(entry))
 
 
 def _in_order(book: Mapping[str, Exhibit]) -> list[str]:

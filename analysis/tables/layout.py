@@ -73,14 +73,14 @@ class Table:
         return "\n\n".join([*blocks, *self.notes]) + "\n"
 
     def to_csv(self) -> str:
-        """A line for each cell."""
+        """A line for each cell; one that the paper does not have names no source."""
         first, second = self.heads
         return as_csv(
             [
                 {"section": section.title, "row": row, "column": column}
                 | _parts(first, cell.published, NOT_PRINTED)
                 | _parts(second, cell.measured, NOT_RUN)
-                | {"source": self.source, **section.about}
+                | {"source": None if cell.published is None else self.source, **section.about}
                 for section in self.sections
                 for row, cells in section.rows.items()
                 for column, cell in cells.items()

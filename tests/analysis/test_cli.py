@@ -141,6 +141,8 @@ BAD = {
         "of a figure must be one of those that `fltheory figures --list` lists (did you mean fedau.weight_error_",
     ),
     "unknown table": (["tables", "tab1"], "`fltheory tables --list` lists (did you mean fast.tab1, "),
+    "a table among figures": (["figures", "fedau.tab1"], "lists (this one is for `fltheory tables`); got 'fedau.tab1'"),
+    "a paper without tables": (["tables", "ledger"], "lists (this one is for `fltheory figures`); got 'ledger'"),
     "a store that is a file": (["figures", "--store", "LOG"], "--store must be a folder, which this is not; got"),
 }
 

@@ -47,7 +47,7 @@ def test_a_table_in_text_markdown_and_csv() -> None:
         "0.03", "1.25", "0.5", "3"
     )  # fmt: skip
     assert (second["published"], second["measured"], second["scale"]) == ("-", "not run", "smoke")
-    assert first["source"] == "paper, Table 9"
+    assert (first["source"], second["source"]) == ("paper, Table 9", "")
 
 
 @pytest.mark.parametrize(
