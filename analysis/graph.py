@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,9 @@ COLOURS = {
     "exact": "#9fd0ee",
     "proved": "#8fd6bd",
 }
-ROW, GAP, HEAD, MARGIN, PAD = 0.27, 0.85, 0.75, 0.15, 0.06  # inches
+WIDTH, MARGIN, HEAD = 7.0, 0.15, 0.65  # inches: of the picture, two columns in print; its edge; above the first line
+ROW, GAP, SPACE = 0.27, 0.24, 0.16  # from line to line, more from level to level, between names
+PAD, HALF = 0.06, 0.09  # from a name to the edge of its box, beside it and above
 
 
 def draw(paper: str | None = None, out: Path | None = None) -> str:
@@ -65,12 +67,18 @@ def picture(paper: str | None = None) -> Picture:
     verdicts = {id_: known.get(id_, {}).get("verdict", "not checked") for id_ in places}
     names = {id_: id_ if paper is None else id_.partition(".")[2] for id_ in places}
     widths = {id_: 2 * PAD + TextPath((0, 0), name, size=7).get_extents().width / 72 for id_, name in names.items()}
-    rows = 1 + max(row for _, row in places.values())
-    left = [MARGIN]
-    for level in range(1 + max(column for column, _ in places.values())):
-        left.append(left[-1] + GAP + max(widths[id_] for id_, place in places.items() if place[0] == level))
-    size = max(left[-1], 6.5), HEAD + (rows + 0.5) * ROW
-    at = {id_: (left[column], size[1] - HEAD - row * ROW) for id_, (column, row) in places.items()}
+    at, depth = {}, 0.0  # x of the left end, and how far below the first line
+    for level in range(1 + max(level for level, _ in places.values())):
+        own = sorted((id_ for id_, place in places.items() if place[0] == level), key=lambda id_: places[id_][1])
+        for line in _lines(own, widths):
+            x = (WIDTH - sum(widths[id_] + SPACE for id_ in line) + SPACE) / 2
+            for id_ in line:
+                at[id_] = x, depth
+                x += widths[id_] + SPACE
+            depth += ROW
+        depth += GAP
+    size = WIDTH, HEAD + depth - GAP
+    at = {id_: (x, size[1] - HEAD - below) for id_, (x, below) in at.items()}
     figure = Figure(figsize=size, dpi=150)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, size[0]), ylim=(0, size[1]))
@@ -78,11 +86,10 @@ def picture(paper: str | None = None) -> Picture:
     data: list[dict[str, object]] = []
     for id_, (x, y) in at.items():
         for used in uses(claims, id_):
-            start = at[used][0] + widths[used]
-            bend = (x - start) / 2
+            top, start = y + HALF, (at[used][0] + widths[used] / 2, at[used][1] - HALF)
+            end, bend = (x + widths[id_] / 2, top), (start[1] - top) / 2
             curve = Curve(
-                [(start, at[used][1]), (start + bend, at[used][1]), (x - bend, y), (x, y)],
-                [Curve.MOVETO] + 3 * [Curve.CURVE4],
+                [start, (start[0], start[1] - bend), (end[0], top + bend), end], [Curve.MOVETO] + 3 * [Curve.CURVE4]
             )
             axes.add_patch(FancyArrowPatch(path=curve, arrowstyle="-|>", mutation_scale=6, color="0.6", lw=0.6))
             data.append({"claim": id_, "verdict": verdicts[id_], "rests on": used, "its verdict": verdicts[used]})
@@ -101,10 +108,27 @@ def picture(paper: str | None = None) -> Picture:
         bbox_to_anchor=(MARGIN / size[0], 1 - 0.25 / size[1]),
         borderpad=0,
         ncols=len(handles),
+        columnspacing=1,
+        handlelength=1.5,
         frameon=False,
         fontsize=8,
     )
     return Picture(figure, data)
+
+
+def _lines(names: Sequence[str], widths: Mapping[str, float]) -> list[list[str]]:
+    """These names in lines that are no wider than the picture, as evenly filled as their order allows."""
+    room, total = WIDTH - 2 * MARGIN, sum(widths[name] + SPACE for name in names)
+    share = total / -(-total // room)
+    lines: list[list[str]] = [[]]
+    used = 0.0
+    for name in names:
+        if lines[-1] and (used + widths[name] > room or used + widths[name] / 2 > share):
+            lines.append([])
+            used = 0.0
+        lines[-1].append(name)
+        used += widths[name] + SPACE
+    return lines
 
 
 def uses(claims: Mapping[str, Claim], id_: str) -> list[str]:
@@ -113,25 +137,25 @@ def uses(claims: Mapping[str, Claim], id_: str) -> list[str]:
 
 
 def positions(claims: Mapping[str, Claim]) -> dict[str, tuple[int, int]]:
-    """Column and row of every claim that has an arrow; a claim stands to the right of everything it rests on.
+    """Level and place in it of every claim that has an arrow; a claim stands below everything it rests on.
 
-    Rows follow the order of a claim's sources, so that arrows cross little.
+    Places follow the order of a claim's sources, so that arrows cross little.
     """
     needed = {id_: uses(claims, id_) for id_ in claims}
     drawn = {id_ for id_, used in needed.items() if used} | {used for each in needed.values() for used in each}
-    column: dict[str, int] = {}
+    level_of: dict[str, int] = {}
 
     def depth(id_: str, path: tuple[str, ...] = ()) -> int:
         if id_ in path:
             raise InputError("uses", " -> ".join((*path, id_)), "free of circles")
-        if id_ not in column:
-            column[id_] = max((1 + depth(used, (*path, id_)) for used in needed[id_]), default=0)
-        return column[id_]
+        if id_ not in level_of:
+            level_of[id_] = max((1 + depth(used, (*path, id_)) for used in needed[id_]), default=0)
+        return level_of[id_]
 
     order = {id_: k for k, id_ in enumerate(claims)}
     places: dict[str, tuple[int, int]] = {}
     for level in range(1 + max((depth(id_) for id_ in drawn), default=-1)):
-        members = [id_ for id_ in drawn if column[id_] == level]
+        members = [id_ for id_ in drawn if level_of[id_] == level]
         rows = {
             id_: (sum(places[used][1] for used in needed[id_]) / len(needed[id_]) if needed[id_] else 0.0)
             for id_ in members

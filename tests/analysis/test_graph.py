@@ -1,4 +1,4 @@
-"""The dependency graph: every claim stands to the right of what it rests on."""
+"""The dependency graph: every claim stands below what it rests on."""
 
 from __future__ import annotations
 
@@ -7,18 +7,30 @@ from pathlib import Path
 
 import pytest
 
-from analysis.graph import draw, positions, uses
+from analysis.graph import draw, picture, positions, uses
 from fltheory.errors import InputError
 from fltheory.ledger import ledger
 from tests.analysis import toy
 
 
-def test_claims_stand_to_the_right_of_what_they_rest_on() -> None:
+def test_claims_stand_below_what_they_rest_on() -> None:
     claims = dict(ledger)
     places = positions(claims)
     assert len(places) == len(set(places.values())) > 20
-    for id_, (column, _) in places.items():
-        assert all(places[used][0] < column for used in uses(claims, id_))
+    for id_, (level, _) in places.items():
+        assert all(places[used][0] < level for used in uses(claims, id_))
+
+
+@pytest.mark.parametrize("paper", ["fedlaavg", "fedamd"])
+def test_a_graph_is_as_wide_as_a_page_and_no_name_lies_on_another(paper: str) -> None:
+    figure = picture(paper).figure
+    figure.draw_without_rendering()
+    assert figure.get_figwidth() == 7
+    (axes,) = figure.axes
+    boxes = [text.get_window_extent() for text in axes.texts] + [axes.get_legend().get_window_extent()]
+    assert all(0 <= box.x0 < box.x1 <= figure.bbox.width for box in boxes)
+    assert all(0 <= box.y0 < box.y1 <= figure.bbox.height for box in boxes)
+    assert not [1 for k, box in enumerate(boxes) for other in boxes[:k] if box.overlaps(other)]
 
 
 def test_everything_that_a_claim_rests_on_exists() -> None:
