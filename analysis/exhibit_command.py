@@ -183,13 +183,13 @@ def _offer(command: str, files: list[str], setting: Setting) -> str:
 
 def _captioned(exhibit: Exhibit, given: Given) -> Picture:
     picture: Picture = exhibit.make(given)
-    if given.runs:
+    if given.runs or picture.notes:
         _caption(picture, given)
     return picture
 
 
 def _caption(picture: Picture, given: Given) -> None:
-    """Above a picture of runs: at what scale, what they are, what is not there, and what else it says of itself.
+    """Above a picture: of runs at what scale, what they are and what is not there, and what else it says of itself.
 
     A small run is not to be taken for the paper's.
     """
@@ -199,7 +199,7 @@ def _caption(picture: Picture, given: Given) -> None:
         "paper": "Paper scale.",
     }[given.scale]
     width = int(LETTERS * picture.figure.get_figwidth() / WIDTH)
-    lines = [what, *(f"{words}." for words in sentences(given.runs.values()))]
+    lines = [what, *(f"{words}." for words in sentences(given.runs.values()))] if given.runs else []
     lines += [f"{words}." for words in (*picture.lacks, *picture.notes)]
     lines += [f"Left out, as the file or its stored run is faulty: {', '.join(given.faulty)}."] if given.faulty else []
     broken = [one for line in lines for one in textwrap.wrap(_unbroken(line), width, break_on_hyphens=False)]

@@ -119,6 +119,10 @@ def test_q_along_adaptive_runs(tmp_path: Path) -> None:
 def test_the_floor_is_that_of_the_library_and_refutes_the_printed_bound() -> None:
     """Rounds by rounds of the exact engine; marked points are those above the bound with all conditions fulfilled."""
     picture = figures["thm1"].make(NOTHING)
+    assert "Left, I = 2: x₀ = -0.43, η = 0.03; I = 5: x₀ = -0.442, η = 0.0405; I = 10: x₀ = -0.472, η = 0.043" in (
+        picture.notes
+    )
+    assert "condition on q is not checked" in picture.notes[-1]
     rows = [r for r in picture.rows if r["panel"] == "rounds"]
     for interval, (start, lr) in floor.RUNS.items():
         own = {int(str(r["R"])): r for r in rows if r["interval"] == interval}

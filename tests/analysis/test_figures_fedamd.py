@@ -78,6 +78,10 @@ def test_large_batches_are_called_by_the_samples_that_are_drawn(
     assert list(lines_of(picture).values()) == [3, 3, 3]
     assert {r["line"] for r in picture.rows} == sizes
     assert {r["algorithm"] for r in picture.rows} == {label}
+    own = "b = 200 stands for all of a client's samples; " if scale == "laptop" else ""
+    small = {"laptop": ("80", "20"), "smoke": ("20", "5"), "paper": ()}[scale]
+    stand = own + "; ".join(f"b = {b} stands for {n}" for b, n in zip(small, ("256", "64"), strict=False))
+    assert list(picture.notes) == ([f"Sizes of the paper, in smaller data: {stand}"] if stand else [])
 
 
 @pytest.mark.parametrize("scale", ["paper", "laptop", "smoke"])

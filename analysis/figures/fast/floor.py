@@ -98,4 +98,11 @@ def floor(given: Given) -> Picture:
         right.set_title(f"snapshots by a coin, $R \\to \\infty$, $\\eta = {STEP}$")
         right.legend(loc="upper left")
         left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=3, fontsize=7, columnspacing=1)
-    return Picture(figure, rows)
+    started = "; ".join(f"I = {interval}: x₀ = {start:g}, η = {lr:g}" for interval, (start, lr) in RUNS.items())
+    notes = [
+        "Two clients, (x - 1)²/2 and (x + 1)²/2, one local step; a snapshot asks both, any other round the first alone",
+        f"Left, {started}",
+        "Right, Theorem 1's condition on q is not checked (it depends on the coins): its line below the exact one "
+        "refutes nothing by itself",
+    ]
+    return Picture(figure, rows, notes=notes)

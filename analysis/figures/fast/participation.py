@@ -51,7 +51,7 @@ def label_mixes(given: Given) -> Picture:
 
 @enter(figures, "fig2", "Figure 2: how often each of 100 clients takes part in 1,000 rounds, by participation law")
 def cohorts(given: Given) -> Picture:
-    """As in the experiment files: the client's index follows the law's bins, which is one reading of the paper."""
+    """As in the experiment files."""
     clients = np.arange(1, N_CLIENTS + 1)
     rows: list[dict[str, object]] = []
     with house_style():
@@ -71,4 +71,5 @@ def cohorts(given: Given) -> Picture:
             ]
         panels[0].set_ylabel(f"rounds with the client\n(of {ROUNDS:,})")
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    return Picture(figure, rows)
+    notes = [f"Client n has the n-th of {N_CLIENTS} bins of the law, which is one reading of the paper"]
+    return Picture(figure, rows, notes=notes)

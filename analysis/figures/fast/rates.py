@@ -58,4 +58,8 @@ def rates(given: Given) -> Picture:
             axes.legend(loc="upper left", ncols=2)
         figure.axes[0].set_ylim(top=figure.axes[0].get_ylim()[1] * 8)  # room for the legends
         figure.axes[0].set_ylabel(r"average of $E|\nabla F|^2$, times $\sqrt{mKR}$" + "\n(loss$^2$/param.$^2$)")
-    return Picture(figure, rows)
+    notes = [
+        "Two clients, (x - 1)²/2 and (x + 1)²/2, one of them a round; without a snapshot it is the first",
+        "Each line begins where the corollary does: R ≥ max(K³, 64 K), so later for K > 1",
+    ]
+    return Picture(figure, rows, notes=notes)

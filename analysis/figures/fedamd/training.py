@@ -6,6 +6,7 @@ A training loss is recorded on the training data here; the paper's is the mean o
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from analysis.exhibits import Exhibit, Given, enter
@@ -89,10 +90,15 @@ def _of_batches(number: int, which: str, label: str, everything: str) -> None:
                 title = participants(run.experiment, sources[file])
                 columns.setdefault(title, {})[large_batch(run.experiment, label)] = run, label
         declared: dict[str, list[str]] = {}
+        other: dict[str, str] = {}
         for file, paper in sources.items():
-            own = asked(file, given.scale)
+            own, size = asked(file, given.scale), large_batch(asked(file, "paper"), label)
             declared.setdefault(participants(own, paper), []).append(large_batch(own, label))
-        return panels(given, columns, [ACCURACY, LOSS], declared=declared)
+            if large_batch(own, label) != size:
+                other[large_batch(own, label)] = size.removeprefix("b: ").removeprefix("b = ")
+        stand = "; ".join(f"{here} stands for {there}" for here, there in other.items())
+        notes = [f"Sizes of the paper, in smaller data: {stand}"] if other else []
+        return replace(panels(given, columns, [ACCURACY, LOSS], declared=declared), notes=notes)
 
 
 def large_batch(experiment: Mapping[str, Any], label: str) -> str:

@@ -14,18 +14,24 @@ from analysis.figures import fast as fast_figures
 from analysis.figures import fedamd as fedamd_figures
 from analysis.figures import fedau as fedau_figures
 from analysis.figures import fedlaavg as fedlaavg_figures
-from analysis.figures.style import Picture
+from analysis.figures.style import Picture, caption_of
 from analysis.stored_runs import runs_of
 from analysis.tables import fast as fast_tables
 from fltheory.errors import InputError
 from sims import store as stored
-from tests.analysis.exhibits.made import cut
+from tests.analysis.exhibits.made import cut, draw
 from tests.analysis.runs import made_up
 
 
 def said(picture: Picture) -> str:
     """What stands above a picture, without its line breaks."""
     return " ".join(picture.figure.texts[0].get_text().split())
+
+
+def test_a_picture_without_runs_says_what_its_reader_must_know(tmp_path: Path, books: object) -> None:
+    (picture, _), _ = draw(["fast.fig2"], tmp_path, tmp_path)
+    above = " ".join(caption_of(picture).split())
+    assert above == "Client n has the n-th of 100 bins of the law, which is one reading of the paper."
 
 
 def test_a_picture_of_runs_says_at_what_scale(books: object, tmp_path: Path) -> None:
