@@ -59,7 +59,7 @@ def floor(given: Given) -> Picture:
     not. Right what coins come to, by the share of arbitrary rounds; the condition on q depends on the coins there."""
     rows: list[dict[str, object]] = []
     with house_style():
-        figure = new_figure(3.3)
+        figure = new_figure(3.7)
         left, right = figure.subplots(1, 2)
         for interval, (color, _) in zip(RUNS, LINES, strict=False):
             cycles = np.unique(np.geomspace(1, LONGEST // interval, 40).astype(int))
