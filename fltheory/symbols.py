@@ -47,6 +47,7 @@ _DOMAINS: dict[str, tuple[dict[str, bool], Callable[[float], bool]]] = {
     "> 0": ({"positive": True}, lambda v: 0 < v < math.inf),
     ">= 0": ({"nonnegative": True}, lambda v: 0 <= v < math.inf),
     "a probability in [0, 1]": ({"nonnegative": True}, lambda v: 0 <= v <= 1),
+    "0 or 1": ({"nonnegative": True}, lambda v: v in (0, 1)),
 }
 
 QUANTITIES: dict[str, Quantity] = {}

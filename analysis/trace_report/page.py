@@ -33,7 +33,7 @@ def to_page(report: TraceReport, name: str, plan: str = "") -> str:
         section("What follows", items(map(prose, text.consequences(report)))),
         section("Plan, at the rates of the log", element("pre", plan, class_="wide")) if plan else Html(),
         section("Tests", items(text.tests(report))),
-        section("Fits by likelihood, the best first", _plain(text.fit_table(report))),
+        section("Fits by likelihood, the least BIC first", _plain(text.fit_table(report))),
         section(
             "Interval divergence of amplified FedAvg, (7), as a multiple of d^2", _plain(text.divergence_table(report))
         ),

@@ -25,7 +25,7 @@ def to_text(report: TraceReport) -> str:
         "Assumptions of theorems": assumptions(report),
         "What follows": consequences(report),
         "Tests": tests(report),
-        "Fits by likelihood, the best first": fit_table(report),
+        "Fits by likelihood, the least BIC first": fit_table(report),
         "Interval divergence of amplified FedAvg, (7), as a multiple of d^2": divergence_table(report),
     }
     return "\n\n".join("\n".join([title, *map(_wrapped, lines)]) for title, lines in parts.items())

@@ -141,8 +141,18 @@ def open_log(path: Path) -> Source:
         if begin.startswith(b"PAR1"):
             lazy = pl.scan_parquet(path, glob=False)
             return Source(path, "Parquet", lazy, tuple(lazy.collect_schema().names()))
-        lazy = pl.scan_csv(path, infer_schema_length=0, glob=False)
+        lazy = _unquoted(pl.scan_csv(path, infer_schema_length=0, glob=False), path)
         return Source(path, "CSV", lazy, tuple(lazy.collect_schema().names()))
+
+
+def _unquoted(lazy: pl.LazyFrame, path: Path) -> pl.LazyFrame:
+    """With quotes within the quoted names of columns, which polars leaves doubled, as they are meant."""
+    names = [name for name in lazy.collect_schema().names() if '""' in name]
+    if not names:
+        return lazy
+    with path.open(encoding="utf-8", errors="replace") as file:
+        header = file.readline()
+    return lazy.rename({name: name.replace('""', '"') for name in names if f'"{name}"' in header})
 
 
 @contextmanager

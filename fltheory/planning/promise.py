@@ -74,7 +74,7 @@ class Promise:
 
     def choices(self) -> Iterator[dict[str, float]]:
         named = sorted(self.names() & self.task.choices.keys())
-        lists = [self.task.choices[name] for name in named]
+        lists = [self.task.allowed[name] for name in named]
         if math.prod(map(len, lists)) > MOST_CHOICES:
             raise InputError("choices", named, f"at most {MOST_CHOICES} combinations for {self.claim.id}")
         return (dict(zip(named, picked, strict=True)) for picked in itertools.product(*lists))

@@ -34,15 +34,17 @@ def _outcome(task: Task, statement: Statement, entries: Mapping[str, Mapping[str
     except Unusable as refused:
         return Outcome(statement, statement.claim, why=str(refused))
     promise = Promise(task, statement, claim, [claim for claim, _ in below])
-    if wrong := sorted(promise.names() & task.wrong.keys()):
-        return Outcome(statement, claim.id, why=task.wrong[wrong[0]])
+    wrong = {name: list(task.wrong[name].values()) for name in sorted(promise.names() & task.wrong.keys())}
+    if none := [why[0] for name, why in wrong.items() if not task.allowed[name]]:
+        return Outcome(statement, claim.id, why=none[0])
+    left_out = [f"Not tried: {sentence}" for why in wrong.values() for sentence in why]
     derived = promise.derived()
     used = [(claim, said), *(below if derived else [])]
     try:
         granted = _granted(task, statement, [one for one, _ in used], derived)
     except Unusable as refused:
         return Outcome(statement, claim.id, why=str(refused))
-    notes = tuple(note.strip() for note in (*(note for _, note in used), *granted) if note)
+    notes = tuple(note.strip() for note in (*(note for _, note in used), *granted, *left_out) if note)
     missing = promise.missing()
     if missing:
         return Outcome(statement, claim.id, notes, f"{claim.id} also needs {', '.join(missing)}.")

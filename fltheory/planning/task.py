@@ -12,7 +12,6 @@ import numpy as np
 
 from fltheory.errors import InputError, one_of, probabilities
 from fltheory.ledger import ledger
-from fltheory.papers.fast.setting import snapshot_rate
 from fltheory.participation import ParticipationProcess
 from fltheory.planning.facts import FACTS, Known, of_process, of_rates, require_possible
 from fltheory.planning.statements import COHORTS, MEASURES, STATEMENTS
@@ -27,8 +26,7 @@ class Task:
 
     target     for the bound, in the unit of the measure
     constants  code name of `fltheory.symbols` -> value, in the unit given there
-    choices    code name -> values to try, for parameters that one is free to set; those with a value that is not
-               allowed are `wrong`, and the plans that need them have none
+    choices    code name -> values to try, for parameters that one is free to set; those that are `allowed` are tried
     rates      participation rates: none, one for all clients, or one a client
     measure    of what: a key of MEASURES
     process    who takes part, where that is known beyond the rates, which are then those of the process
@@ -59,22 +57,32 @@ class Task:
             raise InputError("rates", list(self.rates), "those of the process")
         if len(self.rates) > 1 and len(self.rates) != n_clients:
             raise InputError("rates", list(self.rates), f"one rate, or one for each of n_clients = {n_clients}")
-        right = {name: tried for name, tried in self.choices.items() if name not in self.wrong}
-        require_possible(self.constants, right, self.rates, self.who)
+        tried = {name: values for name, values in self.allowed.items() if values}
+        require_possible(self.constants, tried, self.rates, self.who)
 
     @cached_property
-    def wrong(self) -> dict[str, str]:
-        """Code name of a choice -> why one of its values is not allowed; a sentence for what needs it, and no more."""
+    def wrong(self) -> dict[str, dict[int, str]]:
+        """Code name of a choice -> place of a value that is not allowed -> why, in a sentence."""
+        return {name: self._wrong(name, tried) for name, tried in self.choices.items()}
+
+    @cached_property
+    def allowed(self) -> dict[str, list[float]]:
+        """Code name of a choice -> its other values."""
+        return {
+            name: [one for k, one in enumerate(tried) if k not in self.wrong[name]]
+            for name, tried in self.choices.items()
+        }
+
+    def _wrong(self, name: str, tried: Sequence[float]) -> dict[int, str]:
         found = {}
-        for name, tried in self.choices.items():
+        for k, one in enumerate(tried):
             try:
-                for one in tried:
-                    Constants(**{name: one})
-                    _narrow(name, one)
-                    if name in {size.name for size in COHORTS}:
-                        _no_more(name, one, self.constants.get("n_clients"))
+                Constants(**{name: one})
+                _narrow(name, one)
+                if name in {size.name for size in COHORTS}:
+                    _no_more(name, one, self.constants.get("n_clients"))
             except InputError as refused:
-                found[name] = f"{refused}."
+                found[k] = f"{refused}."
         return found
 
     @cached_property
@@ -97,7 +105,7 @@ class Task:
         len(ledger)  # the papers define the names of their constants
         for name, tried in self.choices.items():
             if name in self.constants:
-                raise InputError("choices", name, "no constant too")
+                raise InputError("choices", name, "names that do not stand under constants, too")
             if name in ("n_clients", "window", *FACTS):
                 raise InputError("choices", name, f"without {name}, which is a fact and stands under constants")
             if isinstance(tried, str) or not isinstance(tried, Sequence) or not tried:
@@ -110,8 +118,6 @@ class Task:
 
 def _narrow(name: str, given: float) -> None:
     """Raise InputError where a plan allows less than the domain of a symbol."""
-    if name == snapshot_rate.name and given > 1:  # its domain has no upper end: Theorem 2 of FAST states it itself
-        raise InputError(name, given, "a probability in [0, 1]")
     if given > sys.float_info.max:  # a cutoff of inf bounds no weights; a whole number may be beyond floats
         raise InputError(name, given, "finite")
 

@@ -23,6 +23,8 @@ REACH = 13  # rounds that are looked at beyond the window, for lags and interval
 SHORT_RUNS = (1, 2, 3, 17, 36)
 MANY = 67  # clients: more than one block of random numbers
 SHOWN = 12  # rounds of an example
+PAIRS = np.random.default_rng(0).permutation(SEEDS).reshape(2, -1)  # of seeds, which are no neighbours
+TOGETHER = 0.2  # share of neighbours with one trace, beyond that of PAIRS: by chance once in 10^8 (Hoeffding)
 
 
 def check_participation_process(
@@ -43,13 +45,13 @@ def check_participation_process(
     expected_failures   name of a check -> why it is right that it fails; then it must fail
 
     The checks: `interface` (shapes, types, ranges), `seed` (equal seeds give equal traces, whatever the global
-    generator), `prefix` (a longer trace begins like a shorter one), `events` (the same trace), `longest gap`,
-    `rate`, `autocovariance` (lags 0 to 12), `interval law` (intervals up to 12), `marginal` (against 2,000 traces;
-    false alarm 1e-7 a comparison, fixed seeds), `identities` (these four against each other, to rounding: a variance
-    of rate (1 - rate), no covariance beyond it, intervals of mean 1 / rate, a marginal with that rate and those
-    covariances), `serialisation` (pickle), `bad input` and, with `of`, `other clients` and `independent clients` (any
-    two of 67, 0, 1, 2, 3, 5 or 8 rounds apart, against 2,000 traces; false alarm 1e-5 for all of them together; three
-    of which any two are independent pass for independent).
+    generator, and neighbouring seeds no more often than others), `prefix` (a longer trace begins like a shorter one),
+    `events` (the same trace), `longest gap`, `rate`, `autocovariance` (lags 0 to 12), `interval law` (intervals up to
+    12), `marginal` (against 2,000 traces; false alarm 1e-7 a comparison, fixed seeds), `identities` (these four against
+    each other, to rounding: a variance of rate (1 - rate), no covariance beyond it, intervals of mean 1 / rate, a
+    marginal with that rate and those covariances), `serialisation` (pickle), `bad input` and, with `of`, `other
+    clients` and `independent clients` (any two of 67, 0, 1, 2, 3, 5 or 8 rounds apart, against 2,000 traces; false
+    alarm 1e-5 for all of them together; three of which any two are independent pass for independent).
     Raises InputError for bad arguments.
 
     >>> from fltheory.participation import Bernoulli
@@ -62,7 +64,7 @@ def check_participation_process(
     after = [traces[:, start + lag : start + lag + window] for lag in range(REACH)]
     checks: dict[str, battery.Check] = {
         "interface": lambda: _interface(process),
-        "seed": lambda: _seed(process),
+        "seed": lambda: _seed(process) or _neighbours(traces),
         "prefix": lambda: _prefix(process),
         "events": lambda: _events(process),
         "longest gap": lambda: _longest_gap(process, traces),
@@ -116,6 +118,19 @@ def _seed(process: ParticipationProcess) -> str | None:
         return _unlike("sampled twice", first, process, 60)
     finally:
         np.random.set_state(state)  # noqa: NPY002
+
+
+def _neighbours(traces: BoolArray) -> str | None:
+    """Traces of neighbouring seeds are equal as often as those of any two, where there are few possible ones."""
+    near, far = (
+        (traces[one] == traces[other]).all(axis=(1, 2))
+        for one, other in ((slice(0, None, 2), slice(1, None, 2)), PAIRS)
+    )
+    if near.mean() - far.mean() <= TOGETHER:
+        return None
+    seed = 2 * int(np.argmax(near))
+    shown = drawn(traces[seed][:SHOWN])
+    return f"seeds {seed} and {seed + 1} have one trace ({shown}), as have {near.mean():.0%} of such pairs"
 
 
 def _prefix(process: ParticipationProcess) -> str | None:
@@ -302,7 +317,7 @@ def _independent(of: Callable[[FloatArray], ParticipationProcess], process: Part
     """
     everybody = of(np.resize(process.rate, MANY))
     traces = np.stack([everybody.sample(40, seed) for seed in range(SEEDS)])
-    change = traces[0::2].astype(np.float32) - traces[1::2]  # whole numbers, also in the sums below
+    change = traces[PAIRS[0]].astype(np.float32) - traces[PAIRS[1]]  # whole numbers, also in the sums below
     comparisons = MANY * (MANY - 1) * (len(APART) - 1) + MANY * (MANY - 1) // 2
     found = []
     for lag in APART:

@@ -404,3 +404,9 @@ def test_a_matrix_in_which_nobody_was_observed_is_refused(text: str, tmp_path: P
         InputError, match=r"^the log must be one in which somebody was observed; got 'a matrix of empty"
     ):
         read_log(tmp_path / "log.csv")
+
+
+def test_quotes_within_a_quoted_name_are_single(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text('"a""b",c\n1,0\n0,1\n')
+    assert read_log(path).clients == ('a"b', "c")

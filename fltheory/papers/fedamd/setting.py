@@ -55,7 +55,7 @@ anchor_period = quantity("anchor_period", ONE, "whole number >= 1", "rounds from
 anchor_probability = quantity("anchor_probability", ONE, "probability in (0, 1]", "that a participant is an anchor")
 anchor_batch = quantity("anchor_batch", ONE, "whole number >= 1", "samples of an anchor's gradient")
 batch_size = quantity("batch_size", ONE, "whole number >= 1", "samples of one local step")
-subsampled = quantity("subsampled", ONE, ">= 0", "1 if anchors use fewer samples than they have, else 0")
+subsampled = quantity("subsampled", ONE, "0 or 1", "1 if anchors use fewer samples than they have, else 0")
 accuracy = quantity("accuracy", GRADIENT**2, "> 0", "target for the squared gradient norm")
 loss_accuracy = quantity("loss_accuracy", LOSS, "> 0", "target for the objective above its minimum")
 thinning = quantity("thinning", ONE, "> 0", "factor by which anchors are fewer than at the optimal probability")

@@ -27,7 +27,7 @@ BAD = {
     "outside its domain": ({"constants": {"smoothness": -1}}, "smoothness must be > 0; got -1"),
     "a choice that is no list": ({"choices": {"interval": 2}}, "choices interval must be a list of values; got 2"),
     "a choice of no name": ({"choices": {"intervall": [2]}}, "did you mean 'interval'?"),
-    "constant and choice": ({"choices": {"n_clients": [3]}}, "no constant too"),
+    "constant and choice": ({"choices": {"n_clients": [3]}}, "names that do not stand under constants, too"),
     "what the plan seeks": ({"choices": {"local_lr": [0.1]}}, "which is what the plan seeks"),
     "more than all clients": (
         {"constants": {**CONSTANTS, "cohort_size": 21}},
@@ -160,12 +160,12 @@ def test_bad_input_is_one_sentence(changes: dict[str, object], said: str) -> Non
 @pytest.mark.parametrize(
     ("name", "values", "said"),
     [
-        ("interval", [16, 2.5], "interval must be whole number >= 1; got 2.5."),
+        ("interval", [2.5], "interval must be whole number >= 1; got 2.5."),
         ("interval", ["4"], "interval must be whole number >= 1; got '4'."),
-        ("snapshot_rate", [0.9, 1.5], "snapshot_rate must be a probability in [0, 1]; got 1.5."),
-        ("cutoff", [6, float("inf")], "cutoff must be finite; got inf."),
+        ("snapshot_rate", [1.5], "snapshot_rate must be a probability in [0, 1]; got 1.5."),
+        ("cutoff", [float("inf")], "cutoff must be finite; got inf."),
         ("cutoff", [10**400], "cutoff must be finite; got 1000"),
-        ("cohort_size", [5, 21], "cohort_size must be at most n_clients = 20; got 21."),
+        ("cohort_size", [21], "cohort_size must be at most n_clients = 20; got 21."),
     ],
 )
 def test_a_wrong_choice_is_told_where_it_is_needed_and_hides_no_other_plan(
@@ -180,6 +180,22 @@ def test_a_wrong_choice_is_told_where_it_is_needed_and_hides_no_other_plan(
         for one, other in zip(right, wrong, strict=True):
             assert one.rounds
             assert other.why.startswith(said) if name in one.names else other == one
+
+
+def test_the_other_values_of_a_choice_are_tried() -> None:
+    base = replace(TASK, constants={k: v for k, v in CONSTANTS.items() if k != "interval"}, rates=[0.6])
+    fewer, more = (plan(replace(base, choices={**base.choices, "interval": some})) for some in ([5], [0, 5]))
+    for one, other in zip(fewer, more, strict=True):
+        assert one.rounds
+        assert (other.rounds, other.choice) == (one.rounds, one.choice)
+        left_out = ["Not tried: interval must be whole number >= 1; got 0."] if "interval" in one.names else []
+        assert [note for note in other.verdict_notes if note not in one.verdict_notes] == left_out
+
+
+@pytest.mark.parametrize("value", [0.5, 7])
+def test_an_indicator_is_0_or_1(value: float) -> None:
+    with pytest.raises(InputError, match=rf"^subsampled must be 0 or 1; got {value}"):
+        replace(TASK, constants={**TASK.constants, "subsampled": value})
 
 
 def test_too_many_choices_are_refused() -> None:

@@ -44,6 +44,13 @@ class SharedCoins(Bernoulli):
             yield Runs(np.full(on.size, client), on, on + 1)
 
 
+class SeedsInPairs(SharedCoins):
+    """All clients look at one coin, and so do seeds 2 k and 2 k + 1."""
+
+    def _draws(self, rounds: int, seed: int, client: int) -> Any:
+        return stream(seed // 2, "test.pairs").random(rounds)
+
+
 class BlocksAlike(SharedCoins):
     """Clients of different blocks draw the same: nobody sees it below 65 clients."""
 
@@ -191,6 +198,7 @@ INDEPENDENCE = {"prefix", "events", "serialisation", "other clients"}
 FAULTS: dict[str, tuple[Callable[[], Any], set[str]]] = {
     "one stream": (lambda: OneStream(RATES), {"other clients"}),
     "shared coins": (lambda: SharedCoins(RATES), {"independent clients"}),
+    "seeds in pairs": (lambda: SeedsInPairs(RATES), {"seed", "independent clients"}),
     "blocks alike": (lambda: BlocksAlike(RATES), {"independent clients"}),
     "again after 7 rounds": (lambda: Again(RATES), {"autocovariance"}),
     "echo": (lambda: Echo(RATES), {"independent clients"}),
