@@ -78,7 +78,7 @@ def test_a_formula_for_a_quantity_of_the_paper_equals_its_letter() -> None:
     latex = statement(ledger["amplified.cor48"])
     assert r"& P = \sqrt{I} N^{\frac{5}{2}} \sqrt{T} v^2 \\" in latex
     assert r"& \gamma = \frac{1}{12 P I \sqrt{T} L} \\" in latex
-    assert statement(ledger["fedlaavg.eq39"]) == r"\text{updated:}\quad \text{is available}"
+    assert statement(ledger["fedlaavg.eq39"]) == r"\text{updated:}\quad \text{any client}"
 
 
 def test_examples() -> None:

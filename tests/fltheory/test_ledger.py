@@ -131,6 +131,8 @@ def test_no_bound_at_the_edges_of_its_domain_raises_anything_else() -> None:
         "whole number >= 0": (0, 40),
         "> 0": (0.5, 2),
         ">= 0": (0, 2),
+        "a probability in [0, 1]": (0, 1),
+        "0 or 1": (0, 1),
     }
     for claim in ledger.values():
         names = sorted(symbol.name for symbol in claim.bound.rhs.free_symbols) if claim.bound else []
