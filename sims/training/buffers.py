@@ -13,7 +13,6 @@ cohort. Numbers that are not floats (how many batches were seen) stay as they ar
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -22,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 
 from fltheory.errors import InputError, one_of
-from sims.refusals import reason_of
+from sims.training.copies import copied
 
 POLICIES = ("refuse", "keep", "average")
 
@@ -57,20 +56,6 @@ def _normalising(module: nn.Module) -> dict[str, _NormBase]:
 def counts_of_batches(module: nn.Module) -> set[str]:
     """The names of the buffers in which normalisation counts."""
     return {f"{name}.num_batches_tracked".lstrip(".") for name in _normalising(module)}
-
-
-def copied(module: nn.Module) -> nn.Module:
-    """A deep copy of a module; results of earlier passes that it holds are numbers in it.
-
-    Raises InputError for a module that has none.
-    """
-    held = [value for part in module.modules() for value in vars(part).values() if isinstance(value, Tensor)]
-    results = {id(tensor): tensor.detach().clone() for tensor in held if not tensor.is_leaf}  # torch copies none
-    try:
-        return copy.deepcopy(module, {**results})
-    except Exception as error:  # such as a lock
-        allowed = f"one of which copy.deepcopy makes a copy ({reason_of(error)})"
-        raise InputError("module", type(module).__name__, allowed) from None
 
 
 def changed(module: nn.Module, inputs: Tensor, *, training: bool) -> set[str]:

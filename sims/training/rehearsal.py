@@ -31,10 +31,7 @@ SLIGHT = 1e-5  # beside this of the difference by all parameters, as rounding of
 CONTAINERS = (dict, OrderedDict, defaultdict, Counter, set, list, deque)
 FORGETFUL = "one that keeps nothing of earlier calls (such as a count, a mean or a product) and has no noise of its own"
 INPUTS_STAY = "one that leaves its inputs as they are (no inplace=True before the first layer with parameters)"
-AS_THEY_STAND = (
-    "one that uses its parameters as they stand (no views of them, nothing made of them before, no function that holds "
-    "them and is no method)"
-)
+AS_THEY_STAND = "one that uses its parameters as they stand (no views of them, nothing made of them before)"
 
 
 @contextmanager
@@ -233,7 +230,7 @@ class _Loop:
     def write(self, model: Tensor) -> None:
         with torch.no_grad():
             for part, numbers in zip(self.parts, self.layout.named(model).values(), strict=True):
-                part.copy_(numbers)
+                part.data.copy_(numbers)  # a graph that its owner holds may still need the part
 
     def steps(self, start: Tensor, batches: Sequence[Batches], step_size: float) -> Tensor:
         """Where steps of gradient descent lead from a model (d,): (d,)."""
@@ -252,7 +249,7 @@ class _Loop:
             with torch.no_grad():
                 for parameter in parameters:
                     if parameter.grad is not None:
-                        parameter.sub_(parameter.grad, alpha=step_size)
+                        parameter.data.sub_(parameter.grad, alpha=step_size)
         self._require_same_parts()
         return torch.cat([part.detach().reshape(-1) for part in self.parts])
 

@@ -25,7 +25,8 @@ from sims.arrays import on_host, widened
 from sims.problems.base import Constants, Draws
 from sims.training import augment, engines, precision, tables
 from sims.training.accepted import largest_of, require_parameters, require_tensors, require_trainable
-from sims.training.buffers import copied, stepping
+from sims.training.buffers import stepping
+from sims.training.copies import copied
 from sims.training.evaluation import Evaluation, class_mixes, evaluated
 from sims.training.layout import Layout
 from sims.training.models.layers import masks_from

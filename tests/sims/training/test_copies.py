@@ -1,10 +1,12 @@
 """A task has a copy of a module, and every run begins with it as it came."""
 
+import weakref
 from collections import deque
 
 import numpy as np
 import pytest
 
+from fltheory.errors import InputError
 from fltheory.participation import Bernoulli
 from sims.algorithms.fedavg import Hyper, fedavg
 from sims.divergence import Stopped
@@ -14,7 +16,7 @@ from sims.weighting import AverageParticipating
 torch = pytest.importorskip("torch", reason="needs the training extra")
 from torch import nn  # noqa: E402
 
-from tests.sims.training.test_faults import CLASSES, FEATURES, Two, task, trained  # noqa: E402
+from tests.sims.training.test_faults import CLASSES, FEATURES, INPUTS, TARGETS, Two, task, trained  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -120,3 +122,81 @@ def test_two_tasks_of_one_module_run_in_turns():
     for simulation, alone in zip(runs, (one, other), strict=True):
         assert torch.equal(simulation.state.linear["x"], trained(alone))
     assert not torch.equal(runs[0].state.linear["x"], runs[1].state.linear["x"])
+
+
+def by_its_mode(module):
+    module.post = lambda logits: logits if module.training else 0.5 * logits
+    return module
+
+
+def by_a_hook(module):
+    module.first.register_forward_hook(lambda layer, inputs, out: out if module.training else 3 * out)
+    return module
+
+
+def by_a_weak_reference(module):
+    module.first.parent = weakref.ref(module)
+    return module
+
+
+def within_tables(module):
+    module.tables = {"all": [(lambda: module.training,)]}
+    return module
+
+
+@pytest.mark.parametrize("engine", ["sequential", "vmap"])
+@pytest.mark.parametrize("holding", [by_its_mode, by_a_hook, by_a_weak_reference, within_tables])
+def test_whatever_would_hold_the_original_is_refused(holding, engine):
+    with pytest.raises(InputError, match=r"^module must be one whose copy.deepcopy has nothing of it .*holds a Two'"):
+        task(holding(Two()), engine=engine)
+
+
+class ByMethods(Two):
+    def __init__(self):
+        super().__init__()
+        self.post = self.halved
+        self.first.register_forward_hook(self.tripled)
+
+    def halved(self, logits):
+        return logits if self.training else 0.5 * logits
+
+    def tripled(self, layer, inputs, out):
+        return 3 * out
+
+    def forward(self, x):
+        return self.post(super().forward(x))
+
+
+def test_methods_hold_the_copy():
+    module = ByMethods().eval()
+    one = task(module)
+    found = one.losses(one.start)[0]
+    expected = nn.functional.cross_entropy(module(one.inputs), one.targets, reduction="none")
+    module.train()
+    torch.testing.assert_close(found, expected.detach())
+    torch.testing.assert_close(one.losses(one.start)[0], expected.detach())
+
+
+def test_a_copy_that_is_none_is_refused():
+    class Anew(Two):
+        def __deepcopy__(self, memo):
+            return type(self)()
+
+    with pytest.raises(InputError, match=r"^module must be one whose copy.deepcopy has its numbers \(not of first"):
+        task(Anew())
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
+def test_a_graph_of_the_owner_and_his_gradients_stay():
+    torch.manual_seed(0)
+    module = Two()
+    loss = nn.functional.cross_entropy(module(INPUTS), TARGETS)
+    task(module)
+    loss.backward()
+    found = [part.grad.clone() for part in module.parameters()]
+    script = torch.jit.script(module)
+    trained(task(script))
+    assert all(torch.equal(part.grad, grad) for part, grad in zip(script.parameters(), found, strict=True))
+    module.zero_grad()
+    nn.functional.cross_entropy(module(INPUTS), TARGETS).backward()
+    assert all(torch.equal(part.grad, grad) for part, grad in zip(module.parameters(), found, strict=True))

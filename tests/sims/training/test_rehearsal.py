@@ -164,7 +164,7 @@ DRAWS, WRITES = "draws no random numbers", "leaves its parameters as they are"
         (Supervised, "no backward in a pass"),
         (Hooks, "without hooks on its parameters"),
         (Shifts, "gives the same again"),
-        (Stale, "uses its parameters as they stand"),
+        (Stale, "keeps nothing of earlier calls"),
         (Dips, "leaves its inputs as they are"),
         *((lambda kind=kind: Noise(kind), DRAWS) for kind in ("torch", "numpy", "python", "own", "large", "backward")),
         (lambda: Noise("reseeded"), "gives the same again .*draws numbers that torch does not seed"),
