@@ -56,7 +56,7 @@ def memory(log: Log, most_lags: int = MOST_LAGS) -> Memory:
     sums = _all_observed(log, rate, lags) if log.observed is None else _observed(log, rate, lags)
     with np.errstate(invalid="ignore", divide="ignore"):
         correlation = sums[0] / sums[1]
-    return Memory(correlation, _reach(correlation), _relaxation(correlation))
+    return Memory(correlation, reach_of(correlation), _relaxation(correlation))
 
 
 def _all_observed(log: Log, rate: Floats, lags: int) -> tuple[Floats, Floats]:
@@ -99,7 +99,8 @@ def _pairs(client: Ints, when: Ints, lags: int) -> Iterator[tuple[Ints, Ints, In
         yield when[one + step] - when[one], one, one + step
 
 
-def _reach(correlation: Floats) -> int | None:
+def reach_of(correlation: Floats) -> int | None:
+    """`Memory.reach` of the correlations at lags 1, 2, ..."""
     strong = np.flatnonzero(~(np.abs(correlation) < WEAK))  # NaN counts as strong: nothing is known there
     first = int(strong[-1]) + 2 if strong.size else 1
     return first if 2 * first <= correlation.size + 1 else None  # the last lags may be weak between two days

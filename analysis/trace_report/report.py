@@ -9,7 +9,7 @@ import numpy as np
 
 from analysis.trace_report import advice
 from analysis.trace_report.assumptions import Facts, TheoremRuling, rulings
-from analysis.trace_report.counts import fitted_rates, participants
+from analysis.trace_report.counts import fitted_rates, observers, participants
 from analysis.trace_report.day import Profile, day_profile
 from analysis.trace_report.divergence import Divergence
 from analysis.trace_report.fits import Fit, fits, fitted_clients
@@ -83,9 +83,14 @@ class TraceReport:
         return participants(self.log)
 
     @property
+    def participants_observed(self) -> Ints:
+        """Clients seen on in each round in which anybody was observed."""
+        return self.participants if self.log.observed is None else self.participants[observers(self.log) > 0]
+
+    @property
     def cohort(self) -> int:
-        """The median number of participants, at least 1: a cohort that half of the rounds could fill."""
-        return max(1, int(np.median(self.participants)))
+        """The median number of participants, at least 1: a cohort that half of the observed rounds could fill."""
+        return max(1, int(np.median(self.participants_observed)))
 
     def staleness(self, cohort: int) -> tuple[float, float]:
         """Most rounds that an update of FedLaAvg can be old with so many clients a round, for both ends of E."""

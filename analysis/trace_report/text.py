@@ -10,6 +10,7 @@ import numpy as np
 
 from analysis.trace_report.advice import advised_interval
 from analysis.trace_report.assumptions import Ruling, Word
+from analysis.trace_report.memory import WEAK, Memory, reach_of
 from analysis.trace_report.report import TraceReport
 from analysis.traces.log import Floats, Ints
 
@@ -41,6 +42,7 @@ def summary(report: TraceReport) -> list[str]:
         unobserved = f"{1 - log.observed_rounds().sum() / max((log.n_clients - never) * log.n_rounds, 1):.1%}"
     rates = ", ".join(f"{value:.3g}" for value in np.nanquantile(report.rate, (0, 0.25, 0.5, 0.75, 1)))
     lengths, times = report.gaps
+    seen = report.participants_observed
     least, most = away.window
     n = int(away.most.argmax())
     span = f"client {log.clients[n]}, rounds {away.most_from[n]} to {away.most_from[n] + away.most[n] - 1}"
@@ -51,7 +53,8 @@ def summary(report: TraceReport) -> list[str]:
         f"clients {log.n_clients} (never seen {never}, seen but never on {np.count_nonzero(on == 0) - never}); "
         f"rounds {log.n_rounds}; participations {log.client.size}; unobserved {unobserved}",
         f"rates: {rates} (least, quartiles, largest); intervals of each client: --json",
-        f"participants a round: {report.participants.min()} to {report.participants.max()}, median {report.cohort}",
+        f"participants a round: {seen.min()} to {seen.max()}, median {report.cohort}"
+        + ("" if seen.size == log.n_rounds else f" (of the {seen.size} rounds in which anybody was observed)"),
         f"gaps (observed rounds): {_quantiles(lengths, times)}",
         f"longest absence: {int(away.most.max())} rounds ({span}), so E = {window}"
         if away.most.max()
@@ -81,13 +84,29 @@ def _memory(report: TraceReport) -> str:
     if not np.isfinite(found.correlation).any():
         return "autocorrelation: unknown, for nobody was both on and off in rounds that were observed"
     lags = found.correlation.size
-    first = f"{found.correlation[0]:.2f}" if lags else "unknown"
-    daily = f", {found.correlation[report.day - 1]:.2f} a day apart" if report.day and report.day <= lags else ""
-    reach = f"stays below 0.1 from lag {found.reach} on" if found.reach else "does not stay below 0.1"
-    return (
-        f"autocorrelation: {first} at lag 1{daily}; it {reach} (lags up to {lags}); in two-state chains it would fall "
-        f"e-fold in {found.relaxation:.2g} rounds. This is of the second order: no log bounds mixing coefficients"
+    daily = f", {_known(found.correlation[report.day - 1])} a day apart" if report.day and report.day <= lags else ""
+    chain = (
+        ""
+        if np.isnan(found.relaxation)
+        else (f"; in two-state chains it would fall e-fold in {found.relaxation:.2g} rounds")
     )
+    return (
+        f"autocorrelation: {_known(found.correlation[0])} at lag 1{daily}; {_stays(found)} (lags up to {lags}){chain}. "
+        "This is of the second order: no log bounds mixing coefficients"
+    )
+
+
+def _known(correlation: float) -> str:
+    return "unknown" if np.isnan(correlation) else f"{correlation:.2f}"
+
+
+def _stays(found: Memory) -> str:
+    if found.reach:
+        return f"it stays below {WEAK} from lag {found.reach} on"
+    unknown = int(np.isnan(found.correlation).sum())
+    if unknown and reach_of(np.nan_to_num(found.correlation)):
+        return f"whether it stays below {WEAK} cannot be told, as {unknown} lags were never observed"
+    return f"it does not stay below {WEAK}"
 
 
 def _quantiles(lengths: Ints, times: Ints) -> str:

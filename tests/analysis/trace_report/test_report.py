@@ -16,6 +16,7 @@ from analysis import traces
 from analysis.cli import app
 from analysis.trace_report import TraceReport, divergence, read_labels, to_json, to_text, trace_report
 from analysis.trace_report.advice import least_snapshot_rate
+from analysis.trace_report.text import summary
 from analysis.weights_report import weights_report
 from fltheory.errors import InputError
 from fltheory.ledger import ledger
@@ -179,3 +180,20 @@ def test_a_log_of_more_rounds_than_memory_holds_is_refused() -> None:
     huge = replace(dense(np.ones((2, 2), dtype=bool)), n_rounds=10**13)
     with pytest.raises(InputError, match="rounds of the log must be few enough"):
         trace_report(huge)
+
+
+def test_rounds_that_nobody_observed_are_not_counted_and_their_lags_are_unknown(
+    tmp_path: Path,
+) -> None:
+    on = np.random.default_rng(0).random((300, 30)) < 0.4
+    rows = [row for mine in on for row in (",".join("01"[int(x)] for x in mine), "," * 29)]
+    log = tmp_path / "log.csv"
+    log.write_text(
+        "\n".join([",".join(["round", *(f"c{i}" for i in range(30))]), *(f"{t},{row}" for t, row in enumerate(rows))])
+    )
+    each = on.sum(axis=1)
+    said = " ".join(summary(trace_report(traces.read_log(log))))
+    wanted = f"{each.min()} to {each.max()}, median {int(np.median(each))} (of the 300 rounds in which anybody"
+    assert f"participants a round: {wanted}" in said
+    assert "autocorrelation: unknown at lag 1; whether it stays below 0.1 cannot be told, as 150 lags" in said
+    assert "nan" not in said

@@ -45,10 +45,16 @@ class SharedCoins(Bernoulli):
 
 
 class SeedsInPairs(SharedCoins):
-    """All clients look at one coin, and so do seeds 2 k and 2 k + 1."""
+    """All clients look at one coin, and so do seeds 2 k and 2 k + 1; or, one later, 2 k - 1 and 2 k."""
+
+    later = 0
 
     def _draws(self, rounds: int, seed: int, client: int) -> Any:
-        return stream(seed // 2, "test.pairs").random(rounds)
+        return stream((seed + self.later) // 2, "test.pairs").random(rounds)
+
+
+class LaterSeedsInPairs(SeedsInPairs):
+    later = 1
 
 
 class BlocksAlike(SharedCoins):
@@ -199,6 +205,7 @@ FAULTS: dict[str, tuple[Callable[[], Any], set[str]]] = {
     "one stream": (lambda: OneStream(RATES), {"other clients"}),
     "shared coins": (lambda: SharedCoins(RATES), {"independent clients"}),
     "seeds in pairs": (lambda: SeedsInPairs(RATES), {"seed", "independent clients"}),
+    "seeds in later pairs": (lambda: LaterSeedsInPairs(RATES), {"seed", "independent clients"}),
     "blocks alike": (lambda: BlocksAlike(RATES), {"independent clients"}),
     "again after 7 rounds": (lambda: Again(RATES), {"autocovariance"}),
     "echo": (lambda: Echo(RATES), {"independent clients"}),
