@@ -16,6 +16,9 @@ from fltheory.testing import (
     participation_rates,
 )
 
+# What Hypothesis draws depends on the modules that are loaded: enough examples for any.
+MANY = settings(database=None, derandomize=True, max_examples=1000, phases=[Phase.generate])
+
 
 @given(participation_histories(max_clients=3, max_rounds=9, min_clients=2, min_rounds=0))
 def test_histories(history: np.ndarray) -> None:
@@ -35,9 +38,7 @@ def test_histories(history: np.ndarray) -> None:
     ],
 )
 def test_histories_that_break_estimators_are_among_them(wanted: object) -> None:
-    """Within 1,000 examples: what Hypothesis draws depends on the modules that are loaded."""
-    many = settings(database=None, derandomize=True, max_examples=1000, phases=[Phase.generate])
-    find(participation_histories(min_rounds=0), wanted, settings=many)  # type: ignore[arg-type]
+    find(participation_histories(min_rounds=0), wanted, settings=MANY)  # type: ignore[arg-type]
 
 
 def test_histories_shrink_to_the_smallest() -> None:
@@ -58,8 +59,8 @@ def test_processes(process: ParticipationProcess, seed: int) -> None:
 
 
 def test_every_family_is_drawn() -> None:
-    drawn = {type(process) for process in examples_of(participation_processes(4))}
-    assert drawn == set(families().values())
+    for family in families().values():
+        find(participation_processes(4), lambda process, family=family: type(process) is family, settings=MANY)  # type: ignore[misc]
 
 
 @given(participation_logs())
@@ -72,9 +73,8 @@ def test_logs(log: tuple[np.ndarray, np.ndarray, int, int]) -> None:
 
 
 def test_logs_are_unsorted_and_have_duplicates() -> None:
-    logs = examples_of(participation_logs())
-    assert any(len(client) > len(set(zip(client, when, strict=True))) for client, when, _, _ in logs)
-    assert any((np.diff(when) < 0).any() for _, when, _, _ in logs)
+    find(participation_logs(), lambda log: len(log[0]) > len(set(zip(log[0], log[1], strict=True))), settings=MANY)
+    find(participation_logs(), lambda log: bool((np.diff(log[1]) < 0).any()), settings=MANY)
 
 
 def test_bad_arguments() -> None:
