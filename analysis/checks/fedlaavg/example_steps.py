@@ -248,8 +248,8 @@ def drift_since_stale(claim: Claim, depth: Depth) -> Evidence:
     steps = [Step("I steps of (10)", claim.bound.rhs - block_staleness * paper.thm2_eq10.bound.rhs)]  # type: ignore[union-attr]
     proof = algebraic(steps)
     summary = (
-        "By (10): |t - 1 - T_i| steps, at most I because 0 <= t - T_i <= I and I >= 1. With x^(T_i - 1), for a client "
-        "that has taken part, they are t - T_i steps."
+        "On every orbit; by (10) these are |t - 1 - T_i| steps, at most I where 0 <= t - T_i <= I, which is enumerated. "
+        "With x^(T_i - 1), for a client that has taken part, they are t - T_i steps."
     )
     cases = found.cases + before.cases + 1
-    return proof if proof.verdict != "proved" else Evidence("proved", "algebra", summary, "", cases, found.largest)
+    return proof if proof.verdict != "proved" else replace(found, summary=summary, cases=cases)
