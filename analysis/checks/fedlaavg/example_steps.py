@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction as F
 from itertools import product
 from typing import Any
@@ -248,7 +249,7 @@ def drift_since_stale(claim: Claim, depth: Depth) -> Evidence:
     steps = [Step("I steps of (10)", claim.bound.rhs - block_staleness * paper.thm2_eq10.bound.rhs)]  # type: ignore[union-attr]
     proof = algebraic(steps)
     summary = (
-        "On every orbit; by (10) these are |t - 1 - T_i| steps, at most I where 0 <= t - T_i <= I, which is enumerated. "
+        "On every orbit; by (10) these are |t - 1 - T_i| steps, at most I where 0 <= t - T_i <= I, as enumerated. "
         "With x^(T_i - 1), for a client that has taken part, they are t - T_i steps."
     )
     cases = found.cases + before.cases + 1
