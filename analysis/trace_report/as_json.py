@@ -25,7 +25,7 @@ def to_json(report: TraceReport) -> dict[str, Any]:
     return {
         "summary": {
             "clients": log.n_clients, "rounds": log.n_rounds, "participations": log.client.size,
-            "never_seen": int(np.count_nonzero(log.never_seen())), "rate_level": LEVEL,
+            "never_seen": int(np.count_nonzero(log.never_seen())), **log.reading(), "rate_level": LEVEL,
             "rate_quantiles": {f"{q:g}": float(np.nanquantile(report.rate, q)) for q in QUANTILES},
             "window": {"least": away.window[0], "most": away.window[1]},
         },

@@ -52,6 +52,7 @@ def summary(report: TraceReport) -> list[str]:
     lines = [
         f"clients {log.n_clients} (never seen {never}, seen but never on {np.count_nonzero(on == 0) - never}); "
         f"rounds {log.n_rounds}; participations {log.client.size}; unobserved {unobserved}",
+        *_reading(report),
         f"rates: {rates} (least, quartiles, largest); intervals of each client: --json",
         f"participants a round: {seen.min()} to {seen.max()}, median {report.cohort}"
         + ("" if seen.size == log.n_rounds else f" (of the {seen.size} rounds in which anybody was observed)"),
@@ -72,6 +73,24 @@ def summary(report: TraceReport) -> list[str]:
         each = zip(report.labelled.names, report.labelled.clients, report.labelled.rates, strict=True)
         shown = [f"{name} {rate:.3g} ({size} clients)" for name, size, rate in each][: 4 * MOST_NAMED]
         lines.append(f"mean rate by label: {', '.join(shown)}")
+    return lines
+
+
+def _reading(report: TraceReport) -> list[str]:
+    """What was mended in the file, if anything was."""
+    found = report.log.reading()
+    mended = [
+        f"{what}: {found[name]} ({how})"
+        for name, what, how in (
+            ("unsorted", "rows out of order", "sorted"),
+            ("duplicates", "duplicate rows", "merged"),
+            ("contradictions", "rounds given as both available and not", "taken as available"),
+        )
+        if found[name]
+    ]
+    lines = [f"of {found['rows']} rows, {'; '.join(mended)}"] if mended else []
+    if found["ignored_column"]:
+        lines.append(f"time: column {found['time_column']} (column {found['ignored_column']} is not used)")
     return lines
 
 

@@ -68,6 +68,17 @@ class Log:
         """Whether the log says what was observed, so that a round without a participation is known to be off."""
         return self.observed is not None or self.seen is not None
 
+    def reading(self) -> dict[str, int | str | None]:
+        """Rows read, how many of them were mended in which way, and the columns that said when (None for none)."""
+        return {
+            "rows": self.n_rows,
+            "unsorted": self.n_unsorted,
+            "duplicates": self.n_duplicates,
+            "contradictions": self.n_contradictions,
+            "time_column": self.when or None,
+            "ignored_column": self.ignored or None,
+        }
+
     def participations(self) -> Ints:
         """Number of rounds in which each client took part, (n_clients,)."""
         return np.diff(edges_of(self.client, self.n_clients))

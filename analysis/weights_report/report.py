@@ -89,14 +89,9 @@ class WeightsReport:
         return {
             "clients": self.log.n_clients,
             "rounds": self.log.n_rounds,
-            "rows": self.log.n_rows,
-            "unsorted": self.log.n_unsorted,
-            "duplicates": self.log.n_duplicates,
-            "contradictions": self.log.n_contradictions,
+            **self.log.reading(),
             "never_seen": self.log.n_clients - seen,
             "unobserved_share": self._unobserved(seen) if self.log.records_observation else None,
-            "time_column": self.log.when or None,
-            "ignored_column": self.log.ignored or None,
         }
 
     def _unobserved(self, seen: int) -> float:

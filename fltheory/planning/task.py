@@ -118,8 +118,9 @@ class Task:
 
 def _narrow(name: str, given: float) -> None:
     """Raise InputError where a plan allows less than the domain of a symbol."""
-    if given > sys.float_info.max:  # a cutoff of inf bounds no weights; a whole number may be beyond floats
-        raise InputError(name, given, "finite")
+    if given > sys.float_info.max:  # a whole number may be beyond floats
+        why = ", for in a plan it bounds the weights" if name == "cutoff" else ""
+        raise InputError(name, given, f"finite{why}")
 
 
 def _no_more(name: str, size: float, n_clients: float | None) -> None:

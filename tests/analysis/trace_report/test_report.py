@@ -46,6 +46,22 @@ def _rounded(told: Any) -> Any:
     return json.loads(json.dumps(told), parse_float=lambda number: float(f"{float(number):.11g}"))
 
 
+def test_what_was_mended_in_the_file_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("client,round,timestamp,available\nb,1,9,1\na,1,9,0\na,0,8,1\na,0,8,0\na,1,9,0\na,1,9,0\n")
+    report = trace_report(traces.read_log(path))
+    told = "\n".join(summary(report))
+    assert (
+        "of 6 rows, rows out of order: 2 (sorted); duplicate rows: 3 (merged); "
+        "rounds given as both available and not: 1 (taken as available)" in told
+    )
+    assert "time: column round (column timestamp is not used)" in told
+    found = to_json(report)["summary"]
+    assert (found["rows"], found["unsorted"], found["duplicates"], found["contradictions"]) == (6, 2, 3, 1)
+    path.write_text("client,round,available\na,0,1\na,1,0\nb,1,1\n")
+    assert "rows" not in "\n".join(summary(trace_report(traces.read_log(path))))
+
+
 def test_what_follows_is_what_the_parts_say(report: TraceReport) -> None:
     log, cut = report.log, report.cutoff
     assert cut.rate == np.median(log.participations()[:3] / log.observed_rounds()[:3])

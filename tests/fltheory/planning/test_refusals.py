@@ -163,8 +163,8 @@ def test_bad_input_is_one_sentence(changes: dict[str, object], said: str) -> Non
         ("interval", [2.5], "interval must be whole number >= 1; got 2.5."),
         ("interval", ["4"], "interval must be whole number >= 1; got '4'."),
         ("snapshot_rate", [1.5], "snapshot_rate must be a probability in [0, 1]; got 1.5."),
-        ("cutoff", [float("inf")], "cutoff must be finite; got inf."),
-        ("cutoff", [10**400], "cutoff must be finite; got 1000"),
+        ("cutoff", [float("inf")], "cutoff must be finite, for in a plan it bounds the weights; got inf."),
+        ("cutoff", [10**400], "cutoff must be finite, for in a plan it bounds the weights; got 1000"),
         ("cohort_size", [21], "cohort_size must be at most n_clients = 20; got 21."),
     ],
 )
