@@ -46,8 +46,8 @@ def _as_the_law_says(weights_of: Stream, law: Law, largest: float | None, name: 
         wrong = _exact(weights_of, law, name, family(p), SHORT)
         if wrong:
             return wrong
-    if name == "cyclic":  # few histories, so that gaps longer than most cutoffs are exact too
-        wrong = _exact(weights_of, law, name, Cyclic(1 / LONG_GAP, period=LONG_GAP), LONG)
+    if name == "cyclic":  # few histories, so that gaps longer than most cutoffs and late rounds are exact too
+        wrong = _exact(weights_of, law, name, Cyclic(1 / LONG_GAP, period=LONG_GAP), CONSISTENT_ROUNDS)
     return wrong or _simulated(weights_of, law, largest, name, family)
 
 
@@ -78,7 +78,7 @@ def _exact(weights_of: Stream, law: Law, name: str, process: ParticipationProces
     """Over all histories of one client in the first rounds."""
     p = float(process.rate[0])
     histories, chance = _histories(process, rounds)
-    weights = np.stack([weights_of(history[:, None])[:, 0] for history in histories])
+    weights = weights_of(histories.T).T  # a client each: whether they are alone is looked at elsewhere
     meant = law(process, rounds)
     scale = 1 + float(np.abs(p * weights).max()) ** 2
     allowed = 8 * np.finfo(np.float64).eps * (len(histories) + rounds) * scale

@@ -61,6 +61,13 @@ class CountsInBytes(Right):
         return super().update(participated)
 
 
+class StopsLearning(Right):
+    """After 200 rounds the weights stay as they are."""
+
+    def update(self, participated: Any) -> Any:
+        return super().update(participated) if self.rounds < 200 else self.weights
+
+
 class HandsOutItsOwnArray(Right):
     def __init__(self, n_clients: int) -> None:
         super().__init__(n_clients)
@@ -223,7 +230,8 @@ BROKEN = {
     ),
     "keeps the history": Broken(KeepsTheHistory, {"memory"}, AS_FEDAU),
     "forgets the open interval": Broken(ForgetsTheOpenInterval, {"serialisation"}, AS_FEDAU),
-    "counts in bytes": Broken(CountsInBytes, {"always on"}, AS_FEDAU),
+    "counts in bytes": Broken(CountsInBytes, {"always on", "cyclic"}, AS_FEDAU),
+    "stops learning": Broken(StopsLearning, {"cyclic"}, AS_FEDAU),
     "counts off ones": Broken(CountsOffOnes, {"always on"} | AT_1_IN_4),
     "the open interval counts": Broken(OpenIntervalCounts, FAMILIES, AS_FEDAU),
     "right if independent": Broken(AfterAbsence, {"Markov", "cyclic"}),
