@@ -32,6 +32,7 @@ Batches = tuple[Tensor, Tensor, tuple[Tensor, ...]]
 
 NO_GRAD = "one that leaves grad alone (no backward in a pass)"
 TRAINED = "one without hooks on its parameters, all of which are trained (requires_grad), to the end"
+threshold_backward = torch.ops.aten.threshold_backward  # the slope of a ReLU, as autograd takes it
 CACHE = 2**23  # bytes of models that a processor keeps close: clients that step together on a CPU
 
 
@@ -327,10 +328,10 @@ class Layered(_InPlace):
         if scales is not None:
             error *= scales[:, None, None]
         for layer in range(last, -1, -1):
-            below = torch.bmm(layers[layer][0].mT, error).mul_(seen[layer] > 0) if layer else None
+            below = torch.bmm(layers[layer][0].mT, error) if layer else None
             yield layer, seen[layer], error
             if below is not None:
-                error = below
+                error = threshold_backward(below, seen[layer], 0)
 
 
 def step_of(batches: Batches, k: int) -> Batches:
