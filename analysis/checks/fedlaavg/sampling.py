@@ -164,9 +164,10 @@ CHAIN: dict[str, Domain] = {"window": Whole(1, 6), "policy": Several(Whole(0, 3)
 
 
 CHAIN_RUN = (
-    "two clients, one available at a time, f_i = x^2/2 where the iterates are, noise +-1; `policy` says who is wanted: "
+    "two clients, one taken at a time, f_i = x^2/2 where the iterates are, noise +-1; `policy` says who is wanted: "
     "entry number s (from 0, counted over again), where bit i of s is 1 if client i + 1's latest noise is positive; "
-    "bit i of the entry is 1 if client i + 1 is wanted"
+    "bit i of the entry is 1 if client i + 1 is wanted; who was not available in the last `window` - 1 iterations is "
+    "so, too, and client 1 if nobody else is; the one not taken for longest is taken, of two alike client 1"
 )
 
 
@@ -175,7 +176,7 @@ def _two_clients(point: Point) -> reactive.Chain:
 
 
 def _on_the_chain(claim: Claim, point: Point, step: Any, horizon: int, more: dict[str, Any]) -> Sides:
-    """Two clients, exactly one available in every iteration, loss x^2/2 near the origin, noise +-1."""
+    """Two clients, one taken in every iteration, loss x^2/2 near the origin, noise +-1."""
     system = _two_clients(point)
     where = reactive.constants(system, point["start"], step, horizon)
     inside = {"(I + 1) gamma L < 1": where is not None}
@@ -195,10 +196,12 @@ def halved(point: Point) -> Any:
 def chain_trial(claim: Claim) -> Any:
     @checks.trial(claim, {**CHAIN, "halvings": Whole(2, 14), "iterations": Whole(1, 6000)})
     def two_clients_one_at_a_time(claim: Claim, point: Point) -> Sides:
-        """Two clients, one available at a time; availability reacts to the samples. `policy` says who is wanted next:
+        """Two clients, one taken at a time; availability reacts to the samples. `policy` says who is wanted next:
         entry number s (from 0, counted over again), where bit i of s is 1 if client i + 1's latest gradient noise is
-        positive; bit i of the entry is 1 if client i + 1 is wanted. A policy of one entry does not look. Both losses
-        are x^2/2 where the iterates are, from x^0 = `start`, the noise is +-1.
+        positive; bit i of the entry is 1 if client i + 1 is wanted. A policy of one entry does not look. Available are
+        the wanted, who was not so in the last `window` - 1 iterations, and client 1 if nobody else is; of them the one
+        who was not taken for longest is taken, of two alike client 1. Both losses are x^2/2 where the iterates are,
+        from x^0 = `start`, the noise is +-1.
 
         At the step 2^-halvings; in a witness the left side is rounded down, G up: on the safe side.
         """
@@ -272,8 +275,8 @@ def reacting(
     given.largest = max(given.largest, free.largest)
     given.witness = given.witness or free.witness
     summary = (
-        f"Two clients of which one is available at a time, away while its latest noise is positive: {known_ratio:.4g} "
-        f"times {bound}. With availability given in advance the largest ratio found is {given.largest:.3g}."
+        f"Two clients of which one is taken at a time, each unwanted while its latest noise is positive: "
+        f"{known_ratio:.4g} times {bound}. With availability given in advance the largest ratio found is {given.largest:.3g}."
     )
     return conditional(stated, given, HYPOTHESIS, "exact moments", summary, domain=f"{CHAIN_RUN}; {domain}")
 

@@ -121,7 +121,7 @@ def theorem_3(claim: Claim, depth: Depth) -> Evidence:
         return free
     return Evidence(
         "conditional", "exact witness, algebra and enumeration",
-        f"The bound can fail if availability looks at the samples: with two clients, one of them available at a time, "
+        f"The bound can fail if availability looks at the samples: with two clients, one of them taken at a time, "
         f"{found.largest:.4g} times the bound. Given in advance, the bound is not below that of thm3.improved; "
         f"the largest ratio found is {given.largest:.3g}.",
         free.domain, free.cases + len(derived.steps) + len(implied.steps), hypothesis=HYPOTHESIS, witness=found.witness,
