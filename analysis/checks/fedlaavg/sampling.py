@@ -276,7 +276,8 @@ def reacting(
     given.witness = given.witness or free.witness
     summary = (
         f"Two clients of which one is taken at a time, each unwanted while its latest noise is positive: "
-        f"{known_ratio:.4g} times {bound}. With availability given in advance the largest ratio found is {given.largest:.3g}."
+        f"{known_ratio:.4g} times {bound}. With availability given in advance the largest ratio found is "
+        f"{given.largest:.3g}."
     )
     return conditional(stated, given, HYPOTHESIS, "exact moments", summary, domain=f"{CHAIN_RUN}; {domain}")
 

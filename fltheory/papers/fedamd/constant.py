@@ -101,7 +101,8 @@ lemE2 = paper.claim(
     uses=("fedamd.A41", "fedamd.A42", "fedamd.A43", "fedamd.eq42", "fedamd.eq96"),
     repaired_by="fedamd.lemE3.repaired",
     gap="The proof leaves out the variance due to which clients refreshed their caches, which grows with the global "
-    "step; at Theorem 4.8's step no violation is known. (L_sigma^2 in the second condition stands for L_sigma.)",
+    "step; at Theorem 4.8's step no violation is known. ((121) is printed without the 1{b<n} of its proof, and with "
+    "L_sigma^2 for L_sigma in the second condition.)",
 )  # fmt: skip
 
 lemE3 = paper.claim(
