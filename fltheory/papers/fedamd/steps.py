@@ -216,7 +216,8 @@ eq93 = _simplified(
 )  # fmt: skip
 eq154 = _simplified(
     "eq154", "(154) to (132)", "(154), (132), with the local step of Lemma E.3",
-    "What is taken from 1 in the coefficient of |grad F|^2, 6 eta_l^2 (2 L_sigma^2/b' + K^2 L^2)", 12 / (12 * K) + Rational(6, 24),
+    "What is taken from 1 in the coefficient of |grad F|^2, 6 eta_l^2 (2 L_sigma^2/b' + K^2 L^2)",
+    12 / (12 * K) + Rational(6, 24),
     "Theorem 4.8, which rests on Lemma E.3, is not touched: at its local step the coefficient is 1/4 + 1/(4K), at most "
     "1/2 for every K.",
 )  # fmt: skip
