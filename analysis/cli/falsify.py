@@ -36,7 +36,8 @@ def replay(
 ) -> None:
     """Verify a counterexample again in exact arithmetic.
 
-    Exit code 1 if it is none (any more), or if the file gives other numbers than are computed.
+    Exit code 1 if it is none (any more), or if the file gives other numbers than are computed. Other words, and what
+    the file leaves out, are told.
     """
     from analysis.falsify_command import replay_file
 
