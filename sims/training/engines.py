@@ -140,30 +140,30 @@ class Vmapped(_InPlace):
     name = "vmap"
 
     def __init__(self, module: nn.Module, bf16: bool = False, buffers: str = "refuse") -> None:
-        layout = Layout(module, buffers)
-        self.trained = layout.trained
+        self.module, self.layout, self.bf16 = module, Layout(module, buffers), bf16
 
-        def loss(
-            trained: Tensor, rest: Tensor, inputs: Tensor, targets: Tensor, masks: tuple[Tensor, ...]
-        ) -> tuple[Tensor, Tensor]:
-            """The loss, and the buffers (`rest`) as the pass leaves them."""
-            parts = layout.with_fixed(layout.named(trained, rest))
-            # clones, each by itself: under vmap what batch normalisation writes into a view of a matrix is lost
-            own = {name: parts[name].clone() for name in layout.averaged}
-            value = loss_of(module, layout.everywhere({**parts, **own}), inputs, targets, masks, bf16)
-            return value, torch.cat([part.reshape(-1) for part in own.values()]) if own else rest
+    def _loss(
+        self, trained: Tensor, rest: Tensor, inputs: Tensor, targets: Tensor, masks: tuple[Tensor, ...]
+    ) -> tuple[Tensor, Tensor]:
+        """The loss of one client, and the buffers (`rest`) as the pass leaves them."""
+        parts = self.layout.with_fixed(self.layout.named(trained, rest))
+        # clones, each by itself: under vmap what batch normalisation writes into a view of a matrix is lost
+        own = {name: parts[name].clone() for name in self.layout.averaged}
+        everywhere = self.layout.everywhere({**parts, **own})
+        value = loss_of(self.module, everywhere, inputs, targets, masks, self.bf16)
+        return value, torch.cat([part.reshape(-1) for part in own.values()]) if own else rest
 
-        all_clients = torch.func.vmap(torch.func.grad(loss, has_aux=True))
-
-        def found(*of_clients: Any) -> tuple[Tensor, Tensor]:
-            with unwritten(module, of_clients[:1]):
-                slopes, renewed = all_clients(*of_clients)
-            if slopes.requires_grad:  # by a tensor that stands in for no client's
-                allowed = 'one whose tensors with gradients are its parameters, not in lists; or engine = "sequential"'
-                raise InputError("module", type(module).__name__, allowed)
-            return slopes, renewed
-
-        self._pass: Callable[..., tuple[Tensor, Tensor]] = found
+    def _pass(
+        self, trained: Tensor, rest: Tensor, inputs: Tensor, targets: Tensor, masks: tuple[Tensor, ...]
+    ) -> tuple[Tensor, Tensor]:
+        """Gradients (S, d) of all clients, and their buffers as the pass leaves them."""
+        all_clients = torch.func.vmap(torch.func.grad(self._loss, has_aux=True))
+        with unwritten(self.module, (trained,)):
+            slopes, renewed = all_clients(trained, rest, inputs, targets, masks)
+        if slopes.requires_grad:  # by a tensor that stands in for no client's
+            allowed = 'one whose tensors with gradients are its parameters, not in lists; or engine = "sequential"'
+            raise InputError("module", type(self.module).__name__, allowed)
+        return slopes, renewed
 
     def at_once(self, itemsize: int) -> int | None:
         return None
@@ -184,7 +184,7 @@ class Vmapped(_InPlace):
             rest.copy_(renewed)
 
     def _split(self, models: Tensor) -> tuple[Tensor, Tensor]:
-        return models[:, : self.trained], models[:, self.trained :]
+        return models[:, : self.layout.trained], models[:, self.layout.trained :]
 
 
 class Layered(_InPlace):

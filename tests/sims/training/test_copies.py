@@ -1,5 +1,6 @@
 """A task has a copy of a module, and every run begins with it as it came."""
 
+import copy
 import weakref
 from collections import deque
 
@@ -107,6 +108,14 @@ def test_a_task_has_a_copy_of_the_module():
     assert not calls
     assert all(torch.equal(part, before[name]) for name, part in module.state_dict().items())
     assert module[0].weight._backward_hooks
+
+
+@pytest.mark.parametrize("engine", ["sequential", "vmap"])
+def test_a_copy_of_a_task_is_a_task(engine):
+    module = nn.Sequential(nn.Linear(FEATURES, 5), nn.BatchNorm1d(5), nn.Linear(5, CLASSES))
+    one = task(module, buffers="average", engine=engine)
+    other = copy.deepcopy(one)
+    assert torch.equal(trained(other), trained(one))
 
 
 def test_two_tasks_of_one_module_run_in_turns():
