@@ -25,9 +25,13 @@ def copied(module: nn.Module) -> nn.Module:
     """
     held = [value for part in module.modules() for value in vars(part).values() if isinstance(value, Tensor)]
     results = {id(tensor): tensor.detach().clone() for tensor in held if not tensor.is_leaf}  # torch copies none
+    memo: dict[int, Any] = {**results}
     try:
         with torch.no_grad():  # else parameters of scripts are results, too
-            own = copy.deepcopy(module, {**results})
+            own = copy.deepcopy(module, memo)
+            for given in module.parameters():  # torch copies a parameter without what it is told to remember
+                if isinstance(memo.get(id(given)), Tensor):
+                    vars(memo[id(given)]).update(copy.deepcopy(vars(given), memo))
     except Exception as error:  # such as a lock
         allowed = f"one of which copy.deepcopy makes a copy ({reason_of(error)})"
         raise InputError("module", type(module).__name__, allowed) from None
@@ -76,8 +80,10 @@ def _held_by(one: Any) -> Iterable[Any]:
         return [one.func, *one.args, *one.keywords.values()]
     if isinstance(one, weakref.ref):
         return [one()]
-    if isinstance(one, type | ModuleType | Tensor) or not hasattr(one, "__dict__"):
+    if isinstance(one, type | ModuleType) or not hasattr(one, "__dict__"):
         return []
+    if isinstance(one, Tensor):
+        return list(vars(one).values())
     functions = [value for value in vars(type(one)).values() if isinstance(value, FunctionType)]
     return [*vars(one).values(), *functions]
 

@@ -110,6 +110,25 @@ def test_a_task_has_a_copy_of_the_module():
     assert module[0].weight._backward_hooks
 
 
+class Marked(Two):
+    """Multiplies by what a parameter is told to remember."""
+
+    def forward(self, x):
+        return self.last.weight.factor * super().forward(x)
+
+
+def test_attributes_of_parameters_are_copied():
+    module = Marked()
+    module.last.weight.factor = torch.tensor(2.0)
+    one = task(module)
+    module.last.weight.factor.zero_()
+    assert one.module.last.weight.factor == 2
+    assert not torch.equal(trained(one), one.start)
+    module.last.weight.factor = module.last.bias
+    own = task(module).module
+    assert own.last.weight.factor is own.last.bias
+
+
 @pytest.mark.parametrize("engine", ["sequential", "vmap"])
 def test_a_copy_of_a_task_is_a_task(engine):
     module = nn.Sequential(nn.Linear(FEATURES, 5), nn.BatchNorm1d(5), nn.Linear(5, CLASSES))
