@@ -138,4 +138,5 @@ def theorem_2(given: Given) -> Picture:
         axes.set_ylabel(r"mean of $(x^{t-1} - x^*)^2$ (param.$^2$)")
         exact, bounds = axes.lines[::2], axes.lines[1::2]
         figure.legend(handles=[*exact, *bounds], loc="outside lower center", ncols=2)
-    return Picture(figure, rows)
+    notes = ["Example 1 with f₁ = (x - 1)² for t₁ rounds, then f₂ = (x + 1)² for t₂, over and over; x⁰ = 1, x* = 0"]
+    return Picture(figure, rows, notes=notes)
