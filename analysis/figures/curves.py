@@ -65,8 +65,8 @@ def panels(
 ) -> Picture:
     """A column for each title, a row for each of `METRICS` against the round or one of `COSTS`.
 
-    The steep beginning may lie outside the frame, which is noted then. Lines of the same name in different columns look the same; there
-    can be as many names as there are `LINES`. What `smooth` is, `over_rounds` says.
+    The steep beginning may lie outside the frame, which is noted then. Lines of the same name in different columns
+    look the same; there can be as many names as there are `LINES`. What `smooth` is, `over_rounds` says.
 
     declared   title -> names of the lines of the published figure, where they, or its panels, are more than those to
                show
@@ -266,14 +266,15 @@ def _frame(axes: Axes) -> bool:
     Whether all that is drawn is within them.
     """
     drawn = [(np.asarray(line.get_xdata()), np.asarray(line.get_ydata())) for line in axes.lines]
-    drawn += [path.vertices.T for bands in axes.collections for path in bands.get_paths()]
+    edges = [np.asarray(path.vertices) for bands in axes.collections for path in bands.get_paths()]
+    drawn += [(points[:, 0], points[:, 1]) for points in edges]
     late = [y[x >= FIRST * x.max()] for x, y in drawn]
     values = np.concatenate([some[np.isfinite(some)] for some in late] or [np.array([])])
     if not values.size:
         return True
     margin = 0.08 * (np.ptp(values) or 1)
     bottom, top = axes.set_ylim(values.min() - margin, values.max() + margin)
-    return not any(np.any((y < bottom) | (y > top)) for _, y in drawn)
+    return not any(np.any(np.isfinite(y) & ((y < bottom) | (y > top))) for _, y in drawn)
 
 
 def dots(axes: Axes, numbers: Sequence[Number | None], line: tuple[str, Any], **drawn: Any) -> None:
