@@ -27,7 +27,7 @@ def report(
 
     It needs no network and no server: open its index.html. Needs the extra `docs`. No check is run again, and no figure
     is drawn: `fltheory figures --format svg --out PICTURES`, then `fltheory report --figures PICTURES` shows them.
-    Exit code 1 if some tables lack a run that is damaged; the report is there, and names it.
+    Exit code 1 if some tables lack a run that is damaged, or a picture is broken; the report is there, and names it.
     """
     from analysis.report import write
 

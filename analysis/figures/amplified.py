@@ -61,7 +61,7 @@ def methods(given: Given) -> Picture:
         {title: list(_at_edge(run, best[title])) for title, run in runs.items()},
         len(DATA),
     )
-    return replace(picture, lacks=[*picture.lacks, *unfinished, *not_run], notes=edges)
+    return replace(picture, lacks=[*picture.lacks, *unfinished, *not_run], notes=[*edges, *picture.notes])
 
 
 @enter(

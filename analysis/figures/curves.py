@@ -24,7 +24,8 @@ ROUND = "round"
 COSTS = {  # of training, summed since its beginning: axis, factor
     "gradient_samples": ("gradients, $10^5$ samples", 1e-5),
 }
-FIRST = 0.05  # share of the rounds that need not be in the frame
+FIRST = 0.05  # share of a line, from its beginning, that need not be in the frame
+OUTSIDE = f"The first {FIRST:.0%} of a line, and of its band, may lie outside the frame".replace("%", " %")
 ABREAST = 3  # columns of one row beside each other
 LETTERS = 46  # of the names of a legend, in a line as wide as a column in print
 BELOW = 13  # letters of a label below, in an inch of the width that its axes have
@@ -64,8 +65,8 @@ def panels(
 ) -> Picture:
     """A column for each title, a row for each of `METRICS` against the round or one of `COSTS`.
 
-    The steep beginning may lie outside the frame. Lines of the same name in different columns look the same; there
-    can be as many names as there are `LINES`. What `smooth` is, `over_rounds` says.
+    The steep beginning may lie outside the frame, which is noted then. Lines of the same name in different columns
+    look the same; there can be as many names as there are `LINES`. What `smooth` is, `over_rounds` says.
 
     declared   title -> names of the lines of the published figure, where they, or its panels, are more than those to
                show
@@ -74,6 +75,7 @@ def panels(
     legend = list(dict.fromkeys(name for shown in columns.values() for name in shown))
     style = dict(zip(legend, LINES, strict=False))
     data: list[dict[str, Any]] = []
+    whole = True
     shared = len({against for _, against in rows}) == 1
     with house_style():
         figure, grid = _grid(len(columns), len(rows), shared, 0.6)
@@ -86,7 +88,7 @@ def panels(
                 axes.set_ylabel(METRICS[metric][0])
                 if axes is column[-1] or not shared:
                     axes.set_xlabel(_against(against, [row["seeds"] for row in data if row["data"] == title], width))
-                _frame(axes)
+                whole = _frame(axes) and whole
             column[0].set_title(title)
         handles = {str(line.get_label()): line for column in grid for axes in column for line in axes.lines}
         ordered = [name for name in legend if name in handles]
@@ -98,7 +100,7 @@ def panels(
     for row in data:
         found.setdefault(row["data"], set()).add(row.get("line", row["algorithm"]))
     wanted = declared or {title: list(shown) for title, shown in columns.items()}
-    return Picture(figure, data, lacking(given, wanted, found, trained=trained))
+    return Picture(figure, data, lacking(given, wanted, found, trained=trained), [] if whole else [OUTSIDE])
 
 
 def lacking(
@@ -258,14 +260,21 @@ def _against(against: str, seeds: Sequence[int], width: float) -> str:
     return label if len(label) <= BELOW * width else label.replace("sd, ", "sd,\n")
 
 
-def _frame(axes: Axes) -> None:
-    """Limits of y by what is after the first rounds, whose steep lines would press the others together."""
+def _frame(axes: Axes) -> bool:
+    """Limits of y by lines and bands after the first rounds, whose steep lines would press the others together.
+
+    Whether all that is drawn is within them.
+    """
     drawn = [(np.asarray(line.get_xdata()), np.asarray(line.get_ydata())) for line in axes.lines]
+    edges = [np.asarray(path.vertices) for bands in axes.collections for path in bands.get_paths()]
+    drawn += [(points[:, 0], points[:, 1]) for points in edges]
     late = [y[x >= FIRST * x.max()] for x, y in drawn]
     values = np.concatenate([some[np.isfinite(some)] for some in late] or [np.array([])])
-    if values.size:
-        margin = 0.08 * (np.ptp(values) or 1)
-        axes.set_ylim(values.min() - margin, values.max() + margin)
+    if not values.size:
+        return True
+    margin = 0.08 * (np.ptp(values) or 1)
+    bottom, top = axes.set_ylim(values.min() - margin, values.max() + margin)
+    return not any(np.any(np.isfinite(y) & ((y < bottom) | (y > top))) for _, y in drawn)
 
 
 def dots(axes: Axes, numbers: Sequence[Number | None], line: tuple[str, Any], **drawn: Any) -> None:

@@ -109,10 +109,23 @@ def save(figure: Figure, path: Path) -> Path:
 
 def caption_of(path: Path) -> str:
     """The text that stands above a picture of `save`, .svg or .png; empty if there is none, or no such picture."""
+    return _caption_of(path) or ""
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a browser can show all of a file as what its name ends in, .svg or .png."""
+    return _caption_of(path) is not None
+
+
+def _caption_of(path: Path) -> str | None:
+    """The text above a picture; none if the file is no picture of the kind that its name ends in, or not all of it."""
     try:
         if path.suffix == ".svg":
-            return ElementTree.parse(path).findtext(".//{http://purl.org/dc/elements/1.1/}description", "")
-        with Image.open(path) as picture:
+            root = ElementTree.parse(path).getroot()
+            there = root.tag == "{http://www.w3.org/2000/svg}svg"
+            return root.findtext(".//{http://purl.org/dc/elements/1.1/}description", "") if there else None
+        with Image.open(path, formats=["PNG"]) as picture:
+            picture.load()  # to its end
             return str(picture.info.get("Description", ""))
-    except (OSError, ElementTree.ParseError):
-        return ""
+    except (OSError, SyntaxError, ValueError, LookupError):  # what Pillow and the parser of XML raise, for any fault
+        return None

@@ -113,7 +113,7 @@ def claims_page(facts: Facts) -> str:
         element(
             "label",
             "Search ",
-            element("input", type="search", name="q", placeholder="words of a statement, σ², an id"),
+            element("input", type="search", name="q", placeholder='words, "a phrase", σ², an id'),
         ),
         _choice("Paper", "paper", {paper.name: paper.name for paper in ledger.papers.values()}),
         _choice("Verdict", "verdict", {verdict: verdict for verdict in facts.counts(found)}),

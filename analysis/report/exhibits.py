@@ -10,7 +10,7 @@ from pathlib import Path
 
 from analysis.exhibit_command import faulty, stem
 from analysis.exhibits import NOT_FOUND, Exhibit, chosen, elsewhere, given_of
-from analysis.figures.style import caption_of
+from analysis.figures.style import caption_of, is_whole
 from analysis.report.html import Html, element, items, join, page, prose, scrolled, section, table, unbroken
 from analysis.stored_runs import asked, damage, lost, runs_of
 from analysis.tables.layout import Table
@@ -35,6 +35,7 @@ class Shown:
     runs       the runs behind the tables, and behind those pictures that name them
     broken     name -> why a table could not be made, or not with all its runs
     absent     experiment files that are not there, so that their runs are not shown
+    unseen     name of a figure -> that files of it in the folder are no pictures, or not whole, and are left out
     unbacked   name of a picture that came from a folder and is of runs -> the beginnings of the keys in its caption
                of which the store has no run whose data can be read; none if the caption names no run at all
     """
@@ -48,6 +49,7 @@ class Shown:
     runs: list[Run]
     broken: Mapping[str, str]
     absent: Sequence[str] = ()
+    unseen: Mapping[str, str] = field(default_factory=dict)
     unbacked: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def command(self, typed: str) -> str:
@@ -70,10 +72,11 @@ class Shown:
 def find(scale: str, store: Path, folder: Path | None) -> Shown:
     """Tables of the runs in a store, and the pictures in a folder of `fltheory figures`.
 
-    Raises InputError for a folder without any of its pictures at this scale.
+    A file that is no picture, or not a whole one, is left out. Raises InputError for a folder without any file that
+    has the name of a picture at this scale.
     """
     known, figures = chosen("tables", []), chosen("figures", [])
-    files = _files(figures, scale, folder) if folder else {}
+    files, unseen = _files(figures, scale, folder) if folder else ({}, {})
     exhibits = (*known.values(), *figures.values())
     every = dict.fromkeys(file for exhibit in exhibits for file in exhibit.experiments)
     faults: dict[str, InputError] = {}
@@ -97,7 +100,7 @@ def find(scale: str, store: Path, folder: Path | None) -> Shown:
                 unbacked[name] = [key for key in dict.fromkeys(keys) if key not in behind]
     broken: dict[str, str] = {}
     absent = [file for file in every if file not in there]
-    shown = Shown(scale, store, tables, figures, files, frozenset(undrawn), [], broken, absent, unbacked)
+    shown = Shown(scale, store, tables, figures, files, frozenset(undrawn), [], broken, absent, unseen, unbacked)
     for name, exhibit in known.items():
         given = given_of(exhibit, scale, runs, faults)
         try:
@@ -114,17 +117,25 @@ def find(scale: str, store: Path, folder: Path | None) -> Shown:
     return shown
 
 
-def _files(figures: Mapping[str, Exhibit], scale: str, folder: Path) -> dict[str, dict[str, Path]]:
-    """Name of a figure -> ending -> file, of those that the folder has."""
+def _files(
+    figures: Mapping[str, Exhibit], scale: str, folder: Path
+) -> tuple[dict[str, dict[str, Path]], dict[str, str]]:
+    """Name of a figure -> ending -> file, of those whose picture the folder has; name -> which of its files is none."""
     files: dict[str, dict[str, Path]] = {}
+    unseen: dict[str, str] = {}
     for name, exhibit in figures.items():
-        for kind in (*SHOWN, "csv"):
-            path = folder / f"{stem(name, exhibit, scale)}.{kind}"
-            if path.is_file():
-                files.setdefault(name, {})[kind] = path
-    if not files:
+        paths = {kind: folder / f"{stem(name, exhibit, scale)}.{kind}" for kind in (*SHOWN, "csv")}
+        there = {kind: path for kind, path in paths.items() if path.is_file()}
+        bad = [kind for kind in SHOWN if kind in there and not is_whole(there[kind])]
+        which = " and ".join(there.pop(kind).name for kind in bad)
+        if any(kind in there for kind in SHOWN):
+            files[name] = there
+        if bad:
+            done = f"shown without {which}, which" if name in files else f"not shown: {which}"
+            unseen[name] = f"{name} is {done} cannot be read as a whole picture"
+    if not files and not unseen:
         raise InputError("--figures", str(folder), f"a folder of `fltheory figures --scale {scale}`, with its pictures")
-    return files
+    return files, unseen
 
 
 def exhibits_page(shown: Shown) -> str:
@@ -189,14 +200,17 @@ def _figure(shown: Shown, name: str) -> Html:
     about, files = shown.figures[name].about, shown.files.get(name, {})
     paths = {kind: f"figures/{path.name}" for kind, path in files.items()}
     picture = next((paths[kind] for kind in SHOWN if kind in paths), None)
+    faults = [element("p", prose(f"{shown.unseen[name]}."), class_="note")] if name in shown.unseen else []
     if picture is None:
-        return element("div", element("h3", unbroken(about)), _how_to_draw_one(shown, name), id=name)
+        return element("div", element("h3", unbroken(about)), *faults, _how_to_draw_one(shown, name), id=name)
     links = [join(element("a", kind, href=path), " ") for kind, path in paths.items()]
     image = scrolled(element("a", element("img", src=picture, alt=about, loading="lazy"), href=picture))
     above = _caption(files)  # it stands in the picture too, which may be wider than a phone
     text = [element("p", unbroken(above), class_="above note")] if above else []
     text += [element("p", f"{unbacked_in_words(shown, name)}.", class_="note")] if name in shown.unbacked else []
-    return element("figure", element("h3", unbroken(about)), image, element("figcaption", *text, *links), id=name)
+    return element(
+        "figure", element("h3", unbroken(about)), image, element("figcaption", *text, *faults, *links), id=name
+    )
 
 
 def _caption(files: Mapping[str, Path]) -> str:

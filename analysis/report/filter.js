@@ -26,7 +26,7 @@ const plain = (text) => lower(text
 // As written too, so that the beginning of a letter's name finds it.
 const cells = rows.map((row) => [...row.cells].map((cell) => cell.textContent));
 const texts = rows.map((row, k) => [...cells[k], row.dataset.words].join(" "))
-  .map((text) => `${lower(text)} ${plain(text)}`);
+  .map((text) => `${lower(text)} ${plain(text)}`.replace(/\s+/g, " "));
 // A relation is found as a whole: q=1 is not in q=10, q=1/2 or seq=1.
 const finder = (word) => {
   if (!/[<>=]/.test(word)) return (text) => text.includes(word);
@@ -39,9 +39,13 @@ const phrase = (text) => ` ${plain(text).replace(/[^\p{L}\p{N}.^_]+/gu, " ").tri
 const names = cells.map((own) => own.slice(0, 3).map(phrase)); // id, title, where
 const number = document.getElementById("number");
 
+// What stands in quotes, whatever they look like, is found as it is: these words, in this order.
+const asked = (text) => plain(text.replace(/[“”„«»]/g, '"').replace(/[‘’]/g, "'").replace(/(?<!\S)'([^']+)'(?!\S)/g, '"$1"'))
+  .replace(/\s+/g, " ").match(/"[^"]+"|[^ "]+/g)?.map((part) => part.replace(/"/g, "").trim()).filter(Boolean) ?? [];
+
 function show() {
   const { q, paper, verdict, check } = Object.fromEntries(new FormData(form));
-  const words = plain(q).split(/\s+/).filter(Boolean).map(finder);
+  const words = asked(q).map(finder);
   let shown = 0;
   rows.forEach((row, k) => {
     const { paper: ofPaper, verdict: withVerdict, check: checks } = row.dataset;

@@ -57,9 +57,11 @@ def unbroken(text: str) -> Html:
 
     >>> unbroken("by K = 10 in a/b-c.toml")
     'by <span class="word">K = 10</span> in a/<span class="word">b-c.toml</span>'
+    >>> unbroken("at 52.7 %")
+    'at <span class="word">52.7 %</span>'
     """
-    parts = re.split(r"(\S+ [=≥] \S+|\s+|(?<=/))", text)
-    return join(*(element("span", part, class_="word") if re.search("-| [=≥] ", part) else part for part in parts))
+    parts = re.split(r"(\S+ [=≥] \S+|[\d.]+ %|\s+|(?<=/))", text)
+    return join(*(element("span", part, class_="word") if re.search("-| [=≥] | %", part) else part for part in parts))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:

@@ -41,7 +41,8 @@ def write(
     scale     of the runs that tables and pictures show
     store     folder of the runs
     figures   folder of `fltheory figures`, whose pictures are copied
-    broken    if it is given, it gets a sentence on each table that lacks a faulty run; the page of tables says so too
+    broken    if it is given, it gets a sentence on each table that lacks a faulty run, and on each file of a picture
+              that cannot be shown; the page of figures and tables says so too
     tell      gets a sentence if experiment files are not there, whose runs are not shown
 
     A report that is there already is replaced, whole or not at all. Raises InputError for a folder that holds
@@ -52,7 +53,7 @@ def write(
     require_converter()
     shown = find(scale, store, figures)
     if broken is not None:
-        broken.extend(shown.broken.values())
+        broken.extend((*shown.broken.values(), *shown.unseen.values()))
     if shown.absent:
         tell(not_shown(shown))
     make_folder(target.parent)

@@ -122,6 +122,7 @@ def test_the_floor_is_that_of_the_library_and_refutes_the_printed_bound() -> Non
     assert "Left, I = 2: x₀ = -0.43, η = 0.03; I = 5: x₀ = -0.442, η = 0.0405; I = 10: x₀ = -0.472, η = 0.043" in (
         picture.notes
     )
+    assert any("exact: the smaller of two averages" in note for note in picture.notes)
     assert "condition on q is not checked" in picture.notes[-1]
     rows = [r for r in picture.rows if r["panel"] == "rounds"]
     for interval, (start, lr) in floor.RUNS.items():

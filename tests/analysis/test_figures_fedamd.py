@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from analysis.exhibits import Given
+from analysis.figures.curves import OUTSIDE
 from analysis.figures.fedamd import figures, period
 from analysis.figures.fedamd.training import METHODS, PROBABILITIES, files
 from analysis.figures.style import Picture
@@ -81,7 +82,18 @@ def test_large_batches_are_called_by_the_samples_that_are_drawn(
     own = "b = 200 stands for all of a client's samples; " if scale == "laptop" else ""
     small = {"laptop": ("80", "20"), "smoke": ("20", "5"), "paper": ()}[scale]
     stand = own + "; ".join(f"b = {b} stands for {n}" for b, n in zip(small, ("256", "64"), strict=False))
-    assert list(picture.notes) == ([f"Sizes of the paper, in smaller data: {stand}"] if stand else [])
+    assert list(picture.notes[:1]) == ([f"Sizes of the paper, in smaller data: {stand}"] if stand else [])
+
+
+@pytest.mark.parametrize("start", [0.5, 50.0])
+def test_bands_lie_in_the_frame_but_for_a_steep_beginning_which_is_said(start: float, tmp_path: Path) -> None:
+    """Means stay at 1 and 0.5, bands are as wide as that."""
+    picture = drawn("fig2", "laptop", tmp_path, lambda k, seed, t: 0.5 * seed if t else start)
+    for axes in picture.figure.axes:
+        bottom, top = axes.get_ylim()
+        for x, y in (xy for bands in axes.collections for path in bands.get_paths() for xy in path.vertices):
+            assert x < 5 or bottom < y < top
+    assert (OUTSIDE in picture.notes) is (start > 1)
 
 
 @pytest.mark.parametrize("scale", ["paper", "laptop", "smoke"])

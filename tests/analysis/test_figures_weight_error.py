@@ -39,7 +39,7 @@ def test_the_picture_shows_the_rows_and_counts_its_runs(monkeypatch: pytest.Monk
     picture = figures["weight_error_over_time"].make(NOTHING)
     rows = picture.rows
     names = {"exact, round $t = T$": "exact, round t = T", "exact, average over $t < T$": "exact, average"}
-    names |= {f"bound: {label}": which for which, (_, label) in weight_error.BOUNDS.items()}
+    names |= {f"bound: {label}": which for which, (_, _, label) in weight_error.BOUNDS.items()}
     for axes, p in zip(picture.figure.axes, (0.02, 0.1), strict=True):
         curves = {str(line.get_label()): line for line in axes.lines if not str(line.get_label()).startswith("_")}
         assert set(curves) == set(names)
@@ -86,6 +86,7 @@ def test_bounds_over_cutoff() -> None:
         else:
             assert value[p, K, "improved"] <= value[p, K, "theorem3"]
             assert K % 10 or one == exact_weight_law(p, K, 1000).error.mean()
+    assert picture.figure.legends[0].get_texts()[-1].get_text() == "least value of a line"
     for axes, p in zip(picture.figure.axes, (0.02, 0.1, 0.5), strict=True):
         rings = [tuple(float(x[0]) for x in line.get_data()) for line in axes.lines if line.get_marker() == "o"]
         for what, ring in zip(("exact", *weight_error.BOUNDS), rings, strict=True):

@@ -102,6 +102,8 @@ def floor(given: Given) -> Picture:
     notes = [
         "Two clients, (x - 1)²/2 and (x + 1)²/2, one local step; a snapshot asks both, any other round the first alone",
         f"Left, {started}",
+        "Left, exact: the smaller of two averages, over r = 0, ..., R - 1 and over r = 1, ..., R, either of which may "
+        "be meant",
         "Right, Theorem 1's condition on q is not checked (it depends on the coins): its line below the exact one "
         "refutes nothing by itself",
     ]

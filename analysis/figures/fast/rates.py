@@ -57,7 +57,8 @@ def rates(given: Given) -> Picture:
             axes.set(xscale="log", yscale="log", xlabel="rounds $R$", title=title)
             axes.legend(loc="upper left", ncols=2)
         figure.axes[0].set_ylim(top=figure.axes[0].get_ylim()[1] * 8)  # room for the legends
-        figure.axes[0].set_ylabel(r"average of $E|\nabla F|^2$, times $\sqrt{mKR}$" + "\n(loss$^2$/param.$^2$)")
+        what = r"average of $E|\nabla F|^2$, times $(mKR)^{1/2}$"  # a browser sets a root of an SVG without its line
+        figure.axes[0].set_ylabel(f"{what}\n(loss$^2$/param.$^2$)")
     notes = [
         "Two clients, (x - 1)²/2 and (x + 1)²/2, one of them a round; without a snapshot it is the first",
         "Each line begins where the corollary does: R ≥ max(K³, 64 K), so later for K > 1",

@@ -77,7 +77,9 @@ def ratio_over_period(given: Given) -> Picture:
                 sides.plot(PERIODS, left, color=BLUE, label="average of $E|\\nabla F(x_t)|^2$, exact")
                 sides.plot(PERIODS, right, color=GREY, linestyle="--", label="bound (47) after $10^6$ cycles")
                 engine = [average_by_engine(period) for period in BY_ENGINE]
-                sides.plot(BY_ENGINE, engine, "o", ms=4, mfc="none", color=BLUE, label="the same by the moment engine")
+                sides.plot(
+                    BY_ENGINE, engine, "o", ms=4, mfc="none", color=BLUE, label="this average, by the moment engine"
+                )
                 rows += [
                     {"claim": claim.id, "tau": period, "left by the engine": value}
                     for period, value in zip(BY_ENGINE, engine, strict=True)

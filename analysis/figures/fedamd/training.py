@@ -98,7 +98,8 @@ def _of_batches(number: int, which: str, label: str, everything: str) -> None:
                 other[large_batch(own, label)] = size.removeprefix("b: ").removeprefix("b = ")
         stand = "; ".join(f"{here} stands for {there}" for here, there in other.items())
         notes = [f"Sizes of the paper, in smaller data: {stand}"] if other else []
-        return replace(panels(given, columns, [ACCURACY, LOSS], declared=declared), notes=notes)
+        picture = panels(given, columns, [ACCURACY, LOSS], declared=declared)
+        return replace(picture, notes=[*notes, *picture.notes])
 
 
 def large_batch(experiment: Mapping[str, Any], label: str) -> str:

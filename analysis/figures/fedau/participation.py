@@ -39,7 +39,7 @@ def participation_patterns(given: Given) -> Picture:
         for axes, (name, process) in zip(figure.subplots(3, 1, sharex=True), patterns.items(), strict=True):
             on = process.sample(rounds, SEED)[:, 0]
             axes.fill_between(np.arange(rounds + 1), np.append(on, on[-1]), step="post", color=LINES[0][0], linewidth=0)
-            axes.set_title(f"{name}: takes part in {on.sum()} of {rounds} rounds", pad=2)
+            axes.set_title(f"{name}: takes part in {on.sum()} of {rounds} rounds", pad=4)
             axes.set(yticks=[0, 1], yticklabels=["off", "on"], xlim=(0, rounds), ylim=(0, 1))
             rows += [{"pattern": name, "seed": SEED, "round": t, "participates": int(one)} for t, one in enumerate(on)]
         axes.set_xlabel(f"round (one client, $p = {HIGH_RATE}$, one trace each, seed {SEED})")
@@ -110,7 +110,7 @@ def _distributions(cases: Mapping[str, Mapping[str, Any]], banded: int) -> Pictu
                 {"case": name, "rate": p, "share": m, "quantile 0.1": a, "quantile 0.9": b}
                 for p, m, a, b in zip(grid.tolist(), middle.tolist(), low.tolist(), high.tolist(), strict=True)
             ]
-        axes.set(xscale="log", xlim=(grid[0], 1), ylim=(0, 1), ylabel=f"share of the N = {N_CLIENTS} clients")
+        axes.set(xscale="log", xlim=(grid[0], 1), ylim=(0, 1.01), ylabel=f"share of the N = {N_CLIENTS} clients")
         axes.set_xlabel(f"participation rate $p_n$ (band: middle 80 % of {DRAWS} draws)")
         axes.legend(loc="upper left")
     return Picture(figure, rows)

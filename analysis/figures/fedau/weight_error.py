@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+from matplotlib.lines import Line2D
 
 from analysis.exhibits import Exhibit, Given, enter
 from analysis.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, Picture, house_style, new_figure
@@ -12,10 +13,10 @@ from fltheory.weights import WeightLaw, best_cutoff, corollary4_cutoff, exact_we
 from fltheory.weights.inputs import FloatArray
 from sims.montecarlo import weight_error
 
-BOUNDS: dict[Literal["theorem3", "repaired", "improved"], tuple[str, str]] = {
-    "theorem3": (ORANGE, "Theorem 3"),
-    "repaired": (GREEN, "per-round bound (R)"),
-    "improved": (PURPLE, "improved"),
+BOUNDS: dict[Literal["theorem3", "repaired", "improved"], tuple[str, str, str]] = {
+    "theorem3": (ORANGE, "--", "Theorem 3"),
+    "repaired": (GREEN, "-.", "per round, thm3.repaired"),
+    "improved": (PURPLE, ":", "improved, thm3.improved"),
 }
 REPLICATES = 50_000
 
@@ -45,9 +46,9 @@ def weight_error_over_time(given: Given) -> Picture:
             lines = {"exact, round t = T": error[horizons], "exact, average": average[horizons - 1]}
             axes.plot(horizons, lines["exact, round t = T"], color=GREY, lw=1, label="exact, round $t = T$")
             axes.plot(horizons, lines["exact, average"], color=BLACK, label="exact, average over $t < T$")
-            for which, (color, label) in BOUNDS.items():
+            for which, (color, dashes, label) in BOUNDS.items():
                 lines[which] = np.array([weight_error_bound(p, cutoff, int(T), which) for T in horizons])
-                axes.plot(horizons, lines[which], "--", color=color, lw=1.1, label=f"bound: {label}")
+                axes.plot(horizons, lines[which], dashes, color=color, lw=1.1, label=f"bound: {label}")
             estimates = [weight_error(p, cutoff, T, REPLICATES).average for T in simulated]
             values = np.array([e.value for e in estimates])
             spread = [values - [e.low for e in estimates], [e.high for e in estimates] - values]
@@ -98,8 +99,8 @@ def bias_and_variance_over_cutoff(given: Given) -> Picture:
                 law = exact_weight_law(p, cutoff, rounds)
                 bias[i] = np.mean((p * law.mean - 1) ** 2)
                 variance[i] = np.mean(_variance(law, p)) if cutoff > 1 else 0  # K = 1: the weight is constant
-            axes.plot(cutoffs, bias, color=ORANGE, label="squared bias")
-            axes.plot(cutoffs[variance > 0], variance[variance > 0], color=BLUE, label="variance")
+            axes.plot(cutoffs, bias, color=ORANGE, linestyle=(0, (4, 2)), label="squared bias")
+            axes.plot(cutoffs[variance > 0], variance[variance > 0], "-.", color=BLUE, label="variance")
             error = bias + variance
             axes.plot(cutoffs, error, color=BLACK, label="weight error")
             marks = {
@@ -117,7 +118,7 @@ def bias_and_variance_over_cutoff(given: Given) -> Picture:
                     {"p": p, "T": rounds, "K": K, "what": what, "value": value}
                     for K, value in zip(cutoffs.tolist(), series.tolist(), strict=True)
                 ]
-        figure.axes[0].set_ylabel(r"average over $t < T$ (no unit)")
+        figure.axes[0].set_ylabel(r"of $p\,\omega_t$, average over $t < T$ (no unit)")
         figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
     return Picture(figure, rows)
 
@@ -134,11 +135,11 @@ def bounds_over_cutoff(given: Given) -> Picture:
     cutoffs = np.unique([*range(1, 11), *np.geomspace(10, rounds, 18).astype(int)])
     rows: list[dict[str, object]] = []
     with house_style():
-        figure = new_figure(2.7)
+        figure = new_figure(2.9)
         for axes, p in zip(figure.subplots(1, 3, sharey=True), (0.02, 0.1, 0.5), strict=True):
             lines = {"exact": np.array([exact_weight_law(p, K, rounds).error.mean() for K in cutoffs.tolist()])}
             axes.plot(cutoffs, lines["exact"], color=BLACK, label="exact")
-            for (which, (color, label)), dashes in zip(BOUNDS.items(), ("--", "-.", ":"), strict=True):
+            for which, (color, dashes, label) in BOUNDS.items():
                 lines[which] = np.array([weight_error_bound(p, K, rounds, which) for K in cutoffs.tolist()])
                 axes.plot(cutoffs, lines[which], dashes, color=color, lw=1.1, label=f"bound: {label}")
             for (what, series), line in zip(lines.items(), list(axes.lines), strict=True):
@@ -150,5 +151,7 @@ def bounds_over_cutoff(given: Given) -> Picture:
                 ]
             axes.set(xscale="log", yscale="log", xlabel="cutoff $K$ (rounds)", title=f"$p = {p}$, $T = {rounds}$")
         figure.axes[0].set_ylabel(r"average of $E[(p\,\omega_t - 1)^2]$ (no unit)")
-        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+        handles, named = figure.axes[0].get_legend_handles_labels()
+        ring = Line2D([], [], ls="", marker="o", ms=5, mfc="none", color=GREY)
+        figure.legend([*handles, ring], [*named, "least value of a line"], loc="outside lower center", ncols=3)
     return Picture(figure, rows)

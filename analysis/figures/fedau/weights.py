@@ -76,7 +76,7 @@ def _weights(process: Callable[..., ParticipationProcess], name: str) -> Picture
             axes.plot(rounds, trace, color=BLUE, label=f"FedAU, one trace (seed {SEED})")
             axes.axhline(target, color=BLACK, linestyle="--", lw=1, label="known rate, $1/p$")
             axes.set_title(title, pad=2)
-            axes.set_ylim(0, 1.15 * max(trace[rounds >= ROUNDS // 100].max(), target))
+            axes.set_ylim(0, 1.05 * max(trace.max(), np.nanmax(mean + sd, initial=0), target))
             rows += [
                 {"panel": title, "seed": SEED, "round": t, "weight": w, "known": target, "exact mean": m, "exact sd": s}
                 for t, w, m, s in zip(rounds.tolist(), trace.tolist(), mean.tolist(), sd.tolist(), strict=True)

@@ -134,8 +134,9 @@ def theorem_2(given: Given) -> Picture:
             axes.plot(iterations, left, color=color, label=f"exact, {blocks}")
             axes.plot(iterations, right, color=color, linestyle="--", lw=1, label=f"bound, {blocks}")
             rows += [{"t1": first, "t2": second, "T": T, "exact": a, "bound": b} for T, a, b in found]
-        axes.set(xscale="log", yscale="log", xlabel="iterations $T$ ($\\gamma = 1/(2\\sqrt{T})$)")
+        axes.set(xscale="log", yscale="log", xlabel="iterations $T$ ($\\gamma = T^{-1/2}/2$)")
         axes.set_ylabel(r"mean of $(x^{t-1} - x^*)^2$ (param.$^2$)")
         exact, bounds = axes.lines[::2], axes.lines[1::2]
         figure.legend(handles=[*exact, *bounds], loc="outside lower center", ncols=2)
-    return Picture(figure, rows)
+    notes = ["Example 1 with f₁ = (x - 1)² for t₁ rounds, then f₂ = (x + 1)² for t₂, over and over; x⁰ = 1, x* = 0"]
+    return Picture(figure, rows, notes=notes)

@@ -46,6 +46,12 @@ SIZES = {  # data -> panel -> file -> name of its line
         },
     },
 }
+LETTERS = {  # what stands above the panels and in the legend
+    "MNIST": "E: rounds of day, then of night; D: holders of digits below it are there by day, the others by night; "
+    "C: local steps",
+    "Sentiment140": "E: rounds of a day, a third of them for each of three blocks of users; α: drift of labels; "
+    "C: local steps",
+}
 METRICS = {"train_loss": "training loss", "test_accuracy": "test accuracy"}
 SMALL = f"{HERE}/mnist-N200-E50-D1.toml"
 NAMES = {"FedLaAvg": "FedLaAvg, C = 10"}
@@ -70,7 +76,8 @@ def _by_availability(number: int, data: str, metric: str, files: Mapping[str, st
             for file, title in files.items()
         }
         picture = panels(given, columns or {"sequential SGD": ideal}, [(metric, ROUND)], declared=declared)
-        return picture if sequential else replace(picture, lacks=[*picture.lacks, NO_FILES])
+        lacks = picture.lacks if sequential else [*picture.lacks, NO_FILES]
+        return replace(picture, lacks=lacks, notes=[LETTERS[data], *picture.notes])
 
 
 def _all(run: Run) -> Shown:
@@ -108,4 +115,6 @@ for _metric, _numbers in {"train_loss": (4, 5, 6, 7), "test_accuracy": (8, 9, 10
 def mnist_200(given: Given) -> Picture:
     """The setting of Figure 4 at the smallest number of clients of Figure 5."""
     run = given.runs[SMALL]
-    return over_rounds(given, {"MNIST, N = 200, E = 50, D = 1": (run, labels(run))}, tuple(METRICS), names=NAMES)
+    columns = {"MNIST, N = 200, E = 50, D = 1": (run, labels(run))}
+    picture = over_rounds(given, columns, tuple(METRICS), names=NAMES)
+    return replace(picture, notes=[f"N: clients; {LETTERS['MNIST']}", *picture.notes])

@@ -211,6 +211,23 @@ def test_a_relation_is_found_as_a_whole(site: Path, tab: Any) -> None:
     assert found["\\"] == set(ledger)
 
 
+def test_what_is_quoted_is_found_as_a_whole(site: Path, tab: Any) -> None:
+    """Whatever the quotes; one that is not closed yet stands for nothing."""
+    tab.goto((site / "claims.html").as_uri())
+
+    def found(asked: str) -> set[str]:
+        tab.fill("[name=q]", asked)
+        return set(tab.eval_on_selector_all("tbody tr", FOUND))
+
+    phrase = {id_ for id_, claim in ledger.items() if "local steps" in f"{claim.title} {claim.words}".lower()}
+    for asked in ('"local  steps"', "“Local steps”", "'local steps'", "‘local steps’", "«local steps»"):
+        assert phrase <= found(asked) < found("steps local")
+        assert found(f"{asked} step-size") == found("step-size") & found(asked)
+    assert found('"q = 1"') == found("q = 1") == found("q=1")
+    assert found('"local') == found("local")
+    assert found('"') == set(ledger)
+
+
 def test_without_scripts_there_is_no_form_that_does_nothing(site: Path, browser: Any) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

@@ -162,6 +162,40 @@ def test_a_damaged_run_leaves_its_table_in_the_report_without_it(
     assert f"left out, as the file or its stored run is faulty: {file}" in text_of(part)
 
 
+def test_a_picture_that_is_none_or_not_whole_is_told_and_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("fedau.figC61", "fedau.figC62", "fedau.figD41", "fedau.figD42")
+    monkeypatch.setattr(
+        "analysis.report.exhibits.chosen", lambda kind, _: chosen(kind, names) if kind == "figures" else {}
+    )
+    monkeypatch.setattr("analysis.report.site._pages", lambda _, shown, __: iter([("e.html", exhibits_page(shown))]))
+    monkeypatch.setattr("analysis.report.site.draw", lambda *_: None)
+    good, pictures = new_figure(1), tmp_path / "pictures"
+    pictures.mkdir()
+    for name in ("fedau_figC61.svg", "fedau_figC61.png", "fedau_figC62.png", "fedau_figD42.svg"):
+        save(good, pictures / name)
+    for name in ("fedau_figC61.svg", "fedau_figC62.png"):
+        whole = (pictures / name).read_bytes()
+        (pictures / name).write_bytes(whole[: len(whole) // 2])
+    (pictures / "fedau_figD41.svg").write_text("<html/>")
+    (pictures / "fedau_figD41.png").touch()
+    broken: list[str] = []
+    write(tmp_path / "site", "laptop", tmp_path / "store", pictures, broken)
+    assert broken == [
+        "fedau.figC61 is shown without fedau_figC61.svg, which cannot be read as a whole picture",
+        "fedau.figC62 is not shown: fedau_figC62.png cannot be read as a whole picture",
+        "fedau.figD41 is not shown: fedau_figD41.svg and fedau_figD41.png cannot be read as a whole picture",
+    ]
+    copied = sorted(path.name for path in (tmp_path / "site" / "figures").iterdir())
+    assert copied == ["fedau_figC61.png", "fedau_figD42.svg"]
+    page = ElementTree.fromstring((tmp_path / "site" / "e.html").read_text().removeprefix("<!DOCTYPE html>\n"))
+    assert [img.get("src") for img in page.iter("img")] == [f"figures/{name}" for name in copied]
+    for sentence in broken:
+        (part,) = (node for node in page.iter() if node.get("id") == sentence.split()[0])
+        assert sentence in text_of(part)
+
+
 def test_a_figure_that_is_not_there_has_the_command_that_draws_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
