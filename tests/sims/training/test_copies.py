@@ -2,7 +2,7 @@
 
 import copy
 import weakref
-from collections import deque
+from collections import defaultdict, deque
 
 import numpy as np
 import pytest
@@ -175,8 +175,113 @@ def within_tables(module):
 @pytest.mark.parametrize("engine", ["sequential", "vmap"])
 @pytest.mark.parametrize("holding", [by_its_mode, by_a_hook, by_a_weak_reference, within_tables])
 def test_whatever_would_hold_the_original_is_refused(holding, engine):
-    with pytest.raises(InputError, match=r"^module must be one whose copy.deepcopy has nothing of it .*holds a Two'"):
+    with pytest.raises(
+        InputError, match=r"^module must be one that shares nothing with its copy.deepcopy, but both hold its Two"
+    ):
         task(holding(Two()), engine=engine)
+
+
+class Factor(Two):
+    """Multiplies its outputs by `factor`, which it has in an attribute, too."""
+
+    def __init__(self):
+        super().__init__()
+        self.factor = torch.tensor(2.0)
+
+    def forward(self, x):
+        return self.post(super().forward(x))
+
+
+class Slotted:
+    __slots__ = ("post",)
+
+    def __init__(self, post):
+        self.post = post
+
+    def __call__(self, logits):
+        return self.post(logits)
+
+
+def by_a_builtin_method(module):
+    module.post = module.factor.mul
+    return "the method mul"
+
+
+def by_a_slot(module):
+    factor = module.factor
+    module.post = Slotted(lambda logits: factor * logits)
+    return r"the function by_a_slot\.<locals>"
+
+
+def by_the_default_of_a_table(module):
+    factor = module.factor
+    table = defaultdict(lambda: factor)
+    module.post = Slotted(lambda logits: table["any"] * logits)
+    return r"the function by_the_default_of_a_table\.<locals>"
+
+
+def by_a_table(module):
+    table = module.table = {"factor": 2.0}
+    module.post = lambda logits: table["factor"] * logits
+    return r"the function by_a_table\.<locals>"
+
+
+def by_an_array(module):
+    array = module.array = np.full(1, 2.0)
+    module.post = lambda logits: float(array[0]) * logits
+    return r"the function by_an_array\.<locals>"
+
+
+def by_its_class(module):
+    module.__class__ = type("Mine", (Factor,), {"shared": module.factor, "post": lambda self, x: self.shared * x})
+    return "the class Mine"
+
+
+shared = torch.ones(())  # a factor of the module that is tried
+
+
+def by_a_global(**members):
+    def of(module):
+        module.__class__ = type("Heir", (type("Mine", (Factor,), members),), {})
+        globals()["shared"] = module.factor
+        return "the global shared of"
+
+    return of
+
+
+in_an_inherited_method = by_a_global(post=lambda self, x: shared * x)
+in_a_static_method = by_a_global(post=staticmethod(lambda x: shared * x))
+in_a_property = by_a_global(post=property(lambda self: torch.mul(shared, 1).mul))
+in_a_function_within = by_a_global(post=lambda self, x: next(shared * out for out in [x]))
+
+
+@pytest.mark.parametrize(
+    "holding",
+    [
+        by_a_builtin_method,
+        by_a_slot,
+        by_the_default_of_a_table,
+        by_a_table,
+        by_an_array,
+        by_its_class,
+        in_an_inherited_method,
+        in_a_static_method,
+        in_a_property,
+        in_a_function_within,
+    ],
+)
+def test_whatever_would_share_tensors_and_tables_is_refused_and_says_how(holding):
+    module = Factor()
+    how = holding(module)
+    with pytest.raises(InputError, match=f"both hold its (Tensor|dict|ndarray) by {how}"):
+        task(module)
+
+
+def test_a_global_with_the_name_of_an_attribute_is_none_of_the_module(monkeypatch):
+    module = Two()
+    expected = trained(task(module))
+    monkeypatch.setitem(globals(), "first", module)
+    assert torch.equal(trained(task(module)), expected)
 
 
 class ByMethods(Two):

@@ -225,7 +225,10 @@ def test_a_module_that_holds_views_of_its_parameters_is_refused(engine):
 
 @pytest.mark.parametrize("engine", ["auto", "vmap"])
 def test_a_function_that_would_hold_the_parameters_of_the_original_is_refused(engine):
-    with pytest.raises(InputError, match=r"no function or hook holds parts of it, but methods.*holds a Sequential'"):
+    with pytest.raises(
+        InputError,
+        match=r"shares nothing with its copy.deepcopy, but both hold its Sequential by the function .*'Sequential'",
+    ):
         task(seeded(call_from_outside), engine=engine)
 
 
