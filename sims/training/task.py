@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -143,6 +143,11 @@ class Task:
             self._readers = generators(own, self.device)
             self._require_steps(given)
             self.put_back = putting_back(own)  # before a run: another may have left something in it
+
+    def __deepcopy__(self, memo: object) -> NoReturn:
+        raise InputError(
+            "copy.deepcopy", "a task", "of its module, for another task: engines hold the module they have"
+        )
 
     @property
     def samples(self) -> tuple[int, npt.NDArray[np.int64]]:

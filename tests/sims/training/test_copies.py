@@ -129,12 +129,9 @@ def test_attributes_of_parameters_are_copied():
     assert own.last.weight.factor is own.last.bias
 
 
-@pytest.mark.parametrize("engine", ["sequential", "vmap"])
-def test_a_copy_of_a_task_is_a_task(engine):
-    module = nn.Sequential(nn.Linear(FEATURES, 5), nn.BatchNorm1d(5), nn.Linear(5, CLASSES))
-    one = task(module, buffers="average", engine=engine)
-    other = copy.deepcopy(one)
-    assert torch.equal(trained(other), trained(one))
+def test_a_task_is_not_copied():
+    with pytest.raises(InputError, match="^copy.deepcopy must be of its module, for another task"):
+        copy.deepcopy(task(Two()))
 
 
 def test_two_tasks_of_one_module_run_in_turns():
