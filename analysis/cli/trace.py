@@ -95,8 +95,8 @@ def simulate(
 
     Of an experiment file the table [process] is taken, and `rounds` and `seed` unless they are given here
     (docs/experiments.md). With --from each client is one of LOG, drawn at random and moved on by a random number of
-    days, round the end of LOG. The log has a row for each run of rounds on or off, with columns client, start, end
-    (no longer part of it), available.
+    days, round the end of LOG, of which a last part of a day is left out. The log has a row for each run of rounds on
+    or off, with columns client, start, end (no longer part of it), available.
     """
     from analysis.files import require_other, require_writable
     from analysis.traces import write_log

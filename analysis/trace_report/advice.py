@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.trace_report.counts import fitted_rates, participants
+from analysis.trace_report.counts import fitted_rates, participants, participants_at_most
 from analysis.trace_report.divergence import Divergence, divergences
 from analysis.trace_report.fits import Fit
 from analysis.trace_report.gaps import Absences
@@ -94,27 +94,37 @@ def staleness(away: Absences, n_clients: int, cohort: int) -> tuple[float, float
 class Snapshots:
     """Room for FAST's snapshots, which draw clients uniformly from ALL clients.
 
-    complete     share of rounds in which every client was seen on: in all others some clients cannot be drawn
-    most_on      the largest share of clients on in one round
+    complete     share of rounds in which all clients were on, in all others some clients cannot be drawn: if clients
+                 were off, and if they were on, wherever they were not observed
+    most_on      the largest share of clients seen on in one round
     least_rate   the smallest rate of snapshots with which the condition of Theorem 2 (`fast.thm2.app`) can hold,
                  whatever the constants; `complete` at least that large is necessary for it
     """
 
-    complete: float
+    complete: tuple[float, float]
     most_on: float
     least_rate: float
 
     @property
-    def possible(self) -> bool:
-        """Whether there are rounds enough in which a snapshot can be what it is meant to be."""
-        return self.complete >= self.least_rate
+    def possible(self) -> bool | None:
+        """Whether there are rounds enough in which a snapshot can be what it is meant to be; None if nobody knows."""
+        least, most = (share >= self.least_rate for share in self.complete)
+        return least if least == most else None
+
+    @property
+    def rounds(self) -> str:
+        """`complete` in words."""
+        least, most = self.complete
+        if least == most:
+            return f"{least:.2%} of the rounds"
+        return f"{least:.2%} to {most:.2%} of the rounds (not all clients were observed)"
 
 
 def snapshots(log: Log) -> Snapshots:
     """How often all clients are there at once, against what Theorem 2 of FAST asks."""
-    on = participants(log)
-    complete = float(np.mean(on == log.n_clients))
-    return Snapshots(complete, float(on.max() / log.n_clients), least_snapshot_rate())
+    on, most = participants(log), participants_at_most(log)
+    least_share, most_share = (float(np.mean(each == log.n_clients)) for each in (on, most))
+    return Snapshots((least_share, most_share), float(on.max() / log.n_clients), least_snapshot_rate())
 
 
 def least_snapshot_rate() -> float:

@@ -30,7 +30,7 @@ def to_json(report: TraceReport) -> dict[str, Any]:
             "window": {"least": away.window[0], "most": away.window[1]},
         },
         "clients": {"client": list(log.clients), **{name: _list(values) for name, values in per_client.items()}},
-        "participants": report.participants.tolist(),
+        "participants": _list(np.where(report.watched, report.participants, np.nan)),
         "gaps": {"length": report.gaps[0].tolist(), "count": report.gaps[1].tolist()},
         "day": None if report.profile is None else {
             "rounds": report.day, "share_on": _list(report.profile.share), "clock": report.profile.clock or None,
@@ -92,8 +92,8 @@ def to_json(report: TraceReport) -> dict[str, Any]:
                 for least, most in [report.staleness(size)]
             ],
             "snapshots": {
-                "complete": room.complete, "most_on": room.most_on, "least_rate": room.least_rate,
-                "possible": room.possible,
+                "complete": {"least": room.complete[0], "most": room.complete[1]}, "most_on": room.most_on,
+                "least_rate": room.least_rate, "possible": room.possible,
             },
         },
     }  # fmt: skip

@@ -62,3 +62,12 @@ def fitted_rates(log: Log) -> Floats:
     """Participations per observed round, (n_clients,); NaN for a client never seen."""
     on, observed = log.participations(), log.observed_rounds()
     return np.asarray(np.divide(on, observed, out=np.full(log.n_clients, np.nan), where=observed > 0))
+
+
+def participants_at_most(log: Log, among: Bools | None = None) -> Ints:
+    """Clients, all or those `among` them (n_clients,), seen on or not observed in each round, (n_rounds,)."""
+    some = np.ones(log.n_clients, dtype=np.bool_) if among is None else among
+    unobserved = np.count_nonzero(some) - observers(log, some)
+    if log.observed is None:
+        unobserved = np.full(log.n_rounds, np.count_nonzero(some & log.never_seen()))
+    return participants(log) + unobserved

@@ -53,11 +53,14 @@ def _rates(axes: Axes, report: TraceReport) -> None:
 
 
 def _participants(axes: Axes, report: TraceReport) -> None:
-    each = report.participants
+    each, watched = report.participants, report.watched
     width = max(1, -(-each.size // MOST_POINTS))
     first = np.arange(0, each.size, width)
-    mean = np.add.reduceat(each, first) / np.diff(np.append(first, each.size))
+    rounds = np.add.reduceat(watched, first, dtype=np.int64)  # nobody is seen on in the others
+    mean = np.divide(np.add.reduceat(each, first), rounds, out=np.full(first.size, np.nan), where=rounds > 0)
+    lone = np.isfinite(mean) & ~np.isfinite(np.append(mean[1:], np.nan)) & ~np.isfinite(np.append(np.nan, mean[:-1]))
     axes.plot(first, mean, color=BLUE, lw=0.6)
+    axes.plot(first[lone], mean[lone], ".", color=BLUE, markersize=2)
     over = "" if width == 1 else f" (mean of {width} rounds)"
     axes.set(xlabel="round", ylabel=f"clients seen on{over}", ylim=(0, None))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from analysis.plan_command import plan_content, task_of
-from analysis.trace_report.counts import observers
+from analysis.trace_report.counts import participants_at_most
 from analysis.trace_report.report import TraceReport
 from analysis.traces.log import Bools, Ints
 from fltheory.ledger import Claim
@@ -28,7 +28,7 @@ def planned(report: TraceReport, path: Path) -> tuple[Task, list[Outcome]]:
     a log is no law. Raises InputError as `fltheory plan` does, and for constants that the log contradicts.
     """
     on = report.log.participations() > 0
-    most = _most(report, on)
+    most = participants_at_most(report.log, on)
     content = plan_content(path)
     constants = {**content["constants"], "n_clients": int(on.sum())}
     longest = int(report.absences.most[on].max()) + 1
@@ -48,17 +48,9 @@ def planned(report: TraceReport, path: Path) -> tuple[Task, list[Outcome]]:
 def _known(report: TraceReport, on: Bools, most: Ints) -> Known:
     """What no constant can contradict, for the clients `on` that took part, `most` of them in each round."""
     window = int(report.absences.sure[on].max()) + 1
-    fewest = int(most[report.participants > 0].min())
+    fewest = int(most[report.participants > 0].min())  # of the other rounds nobody knows whether anybody took part
     empty = True if (most == 0).any() else of_rates(report.rate[on], int(on.sum())).empty
-    return Known(window, fewest, empty, source="the log")
-
-
-def _most(report: TraceReport, on: Bools) -> Ints:
-    """How many of the clients `on` may have taken part in each round, seen or not observed, (n_rounds,)."""
-    log = report.log
-    if log.observed is None:
-        return report.participants
-    return report.participants + np.count_nonzero(on) - observers(log, on)
+    return Known(window, fewest, empty, at_most=int(most.min()), source="the log")
 
 
 def _without_law(statement: Statement) -> Statement:
@@ -89,12 +81,15 @@ def _held(
     if outcome.rounds is None:
         lacking = [_no_law(name, law, report) for name, law in statement.presumes.items() if name in outcome.why]
         return replace(outcome, why=" ".join([outcome.why, *lacking]))
-    notes, complete = list(outcome.verdict_notes), report.snapshots.complete
+    notes, room = list(outcome.verdict_notes), report.snapshots
     if window is not None and "window" in outcome.names:
-        rounds = report.log.n_rounds
-        notes.append(f"Taken for granted: E = {window} in all rounds; it is what the {rounds} rounds of the log show.")
-    if statement.participants is not None and complete < 1:  # the server asks for clients, which may be away
-        notes.append(f"All clients were on in {complete:.1%} of the rounds of the log.")
+        rounds, sure = report.log.n_rounds, report.absences.window[0]
+        shown = f"it is what the {rounds} rounds of the log show"
+        if sure < window:
+            shown = f"the {rounds} rounds of the log show at least {sure}, and no more if clients were off unobserved"
+        notes.append(f"Taken for granted: E = {window} in all rounds; {shown}.")
+    if statement.participants is not None and room.complete[0] < 1:  # the server asks for clients, which may be away
+        notes.append(f"All clients were on in {room.rounds} of the log.")
     if away := report.log.n_clients - int(task.constants["n_clients"]):
         notes.append(f"f is the mean over the clients that took part; {away} never did.")
     return replace(outcome, verdict_notes=tuple(notes))

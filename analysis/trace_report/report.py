@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from analysis.trace_report.hypotheses import (
 from analysis.trace_report.labels import Labelled, rates_by_label
 from analysis.trace_report.memory import Memory, memory
 from analysis.traces import Log, clopper_pearson, stretches
-from analysis.traces.log import Floats, Ints
+from analysis.traces.log import Bools, Floats, Ints
 from analysis.traces.memory import ROUND, require_room
 from analysis.weights_report.report import weights_after
 from fltheory.errors import InputError, count
@@ -82,10 +83,17 @@ class TraceReport:
         """Clients seen on in each round, (n_rounds,)."""
         return participants(self.log)
 
+    @cached_property
+    def watched(self) -> Bools:
+        """The rounds in which anybody was observed, (n_rounds,)."""
+        if self.log.observed is None:
+            return np.ones(self.log.n_rounds, dtype=np.bool_)
+        return observers(self.log) > 0
+
     @property
     def participants_observed(self) -> Ints:
         """Clients seen on in each round in which anybody was observed."""
-        return self.participants if self.log.observed is None else self.participants[observers(self.log) > 0]
+        return self.participants[self.watched]
 
     @property
     def cohort(self) -> int:

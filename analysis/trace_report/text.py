@@ -173,7 +173,11 @@ def consequences(report: TraceReport) -> list[str]:
     ages = ", ".join(
         f"{size} clients a round: {_ages(report.staleness(size))}" for size in sorted({n, report.cohort}, reverse=True)
     )
-    enough = "which these rounds do not rule out" if room.possible else "for which they are too few"
+    enough = {
+        True: "which these rounds do not rule out",
+        False: "for which they are too few",
+        None: "for which they may be too few",
+    }[room.possible]
     return [
         f"FedAU: K = {cut.independent} has the least mean error, {cut.error:.3g}, over {cut.rounds} independent rounds "
         f"at the median rate {cut.rate:.3g} (exact){chain}. Its weights with K = {cut.advised}: "
@@ -182,7 +186,7 @@ def consequences(report: TraceReport) -> list[str]:
         f"delta~^2(P) <= {best.largest:.3g} d^2 whatever the objectives (mean over intervals {best.mean:.3g}; "
         f"P = 1: {report.divergences[0].largest:.3g}){unseen}.",
         f"FedLaAvg: an update is at most so many rounds old (Lemma 1), with {ages}.",
-        f"FAST: all clients were seen on in {room.complete:.2%} of the rounds. Theorem 2 in the version of the "
+        f"FAST: all clients were on in {room.rounds}. Theorem 2 in the version of the "
         f"appendix (fast.thm2.app) needs snapshots, uniform over all clients, in at least {room.least_rate:.2%} of "
         f"them whatever the constants, {enough}; "
         "fast.thm2.repaired and fast.thm1.repaired-A admit any rate of snapshots.",
@@ -191,7 +195,7 @@ def consequences(report: TraceReport) -> list[str]:
 
 def _unobserved(report: TraceReport) -> bool:
     """Whether some rounds of a client were not observed, as far as the log records it."""
-    return report.log.observed is not None and bool((report.log.observed_rounds() < report.log.n_rounds).any())
+    return bool((report.log.observed_rounds() < report.log.n_rounds).any())
 
 
 def _ages(ages: tuple[float, float]) -> str:

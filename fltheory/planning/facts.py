@@ -46,6 +46,7 @@ class Known:
 
     window   the least number of rounds in which every client takes part
     fewest   participants that some rounds with participants do not exceed
+    at_most  participants that some rounds, which may be empty, do not exceed
     empty    whether rounds may have no participant
     drawn    whether each client takes part in each round with its rate as the probability; False also where that is
              not known: the rounds of a schedule have no chance, those of a log no law
@@ -58,6 +59,7 @@ class Known:
     empty: bool | None = None
     drawn: bool = False
     coins: bool = False
+    at_most: int | None = None
     source: str = "this process"
 
 
@@ -169,7 +171,10 @@ def fewest_in_a_round(known: Known, n_clients: float | None, rates: Sequence[flo
         return _in_the_mean(n_clients, rates)
     if known.empty:
         return 0
-    return known.fewest if known.fewest is not None or n_clients is None else _in_the_mean(n_clients, rates)
+    known_of_some = [few for few in (known.fewest, known.at_most) if few is not None]
+    if known_of_some or n_clients is None:
+        return min(known_of_some, default=None)
+    return _in_the_mean(n_clients, rates)
 
 
 def share_of_few(known: Known, rates: Sequence[float], asked: float) -> float | None:

@@ -145,7 +145,7 @@ def test_a_plan_with_a_server_that_draws_says_how_often_all_were_there(tmp_path:
     drawn = "snapshot_clients = 1\narbitrary_clients = 1\nsnapshot_rate = 1.0\n"
     file.write_text(AMPLIFIED.replace('["amplified"]', '["fast"]').replace("target = 0.1", "target = 10") + drawn)
     outcomes = planned(trace_report(dense([[1, 0], [1, 1], [0, 1], [0, 1]])), file)[1]
-    assert {one.verdict_notes[-1] for one in outcomes} == {"All clients were on in 25.0% of the rounds of the log."}
+    assert {one.verdict_notes[-1] for one in outcomes} == {"All clients were on in 25.00% of the rounds of the log."}
 
 
 AGAINST = {
@@ -210,3 +210,21 @@ def test_the_window_of_a_process_gives_way_to_the_log(tmp_path: Path) -> None:
     turns = '[process]\nname = "cyclic"\np = 0.5\nperiod = 2\n'
     file.write_text(f"target = 1.0\n{turns}[constants]\nn_clients = 2\n")
     assert planned(trace_report(dense([[1, 1], [0, 1], [0, 1], [1, 1]])), file)[0].constants["window"] == 3
+
+
+def test_a_round_in_which_nobody_was_seen_on_has_no_more_clients_than_were_not_observed(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    constants = "initial_gap = 1.0\nsmoothness = 1.0\nnoise_std = 0.5\nheterogeneity = 0.3\nlocal_steps = 5\n"
+    constants += "snapshot_clients = 3\narbitrary_clients = 3\nsnapshot_rate = 0.9\n"
+    file.write_text(f'target = 0.1\nalgorithms = ["fast"]\n[constants]\n{constants}')
+    on = np.array([[1, 1, 1], [0, 0, 0], [1, 1, 1]])
+    for observed in ([1, 0, 0], [1, 1, 0], [1, 1, 1]):
+        outcomes = planned(trace_report(dense(on, [[1, 1, 1], observed, [1, 1, 1]])), file)[1]
+        have = f"at most {3 - sum(observed)}" if sum(observed) < 3 else "none"
+        assert all(one.rounds is None for one in outcomes)
+        assert any(
+            f"needs arbitrary_clients = 3 clients in a round, and some rounds have {have}" in one.why
+            for one in outcomes
+        )
+    unwatched = planned(trace_report(dense(on, [[1, 1, 1], [0, 0, 0], [1, 1, 1]])), file)[1]
+    assert any(one.rounds for one in unwatched)

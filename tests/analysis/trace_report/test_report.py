@@ -17,6 +17,7 @@ from analysis.cli import app
 from analysis.trace_report import TraceReport, divergence, read_labels, to_json, to_text, trace_report
 from analysis.trace_report.advice import least_snapshot_rate
 from analysis.trace_report.text import summary
+from analysis.traces import Log
 from analysis.weights_report import weights_report
 from fltheory.errors import InputError
 from fltheory.ledger import ledger
@@ -81,8 +82,25 @@ def test_ages_of_updates_are_those_of_lemma_1() -> None:
     assert found.absences.window == (2, 2)
     assert found.staleness(1) == (3, 3)  # ceil(2 / 1) 2 - 1
     assert found.cohort == 1
-    assert found.snapshots.complete == 0.5
-    assert not found.snapshots.possible
+    assert found.snapshots.complete == (0.5, 0.5)
+    assert found.snapshots.possible is False
+
+
+def test_who_was_not_observed_may_have_been_there_for_snapshots() -> None:
+    on = np.array([[1, 1], [1, 1], [0, 0], [1, 0]])
+    found = trace_report(dense(on, [[1, 1], [1, 1], [0, 0], [1, 0]]))
+    assert found.snapshots.complete == (0.5, 1)
+    assert found.snapshots.possible is None
+    assert "all clients were on in 50.00% to 100.00% of the rounds (not all clients were observed)" in " ".join(
+        to_text(found).split()
+    )
+    assert to_json(found)["participants"] == [2, 2, None, 1]
+    known = trace_report(dense(on, [[1, 1], [1, 1], [0, 0], [1, 1]]))
+    assert known.snapshots.complete == (0.5, 0.75)
+    assert known.snapshots.possible is False
+    never = trace_report(Log(("a", "b"), 3, np.zeros(3, dtype=np.int64), np.arange(3)))  # b has no row
+    assert never.snapshots.complete == (0, 1)
+    assert "where who was not observed counts as off" in " ".join(to_text(never).split())
 
 
 def test_snapshots_in_every_round_are_enough() -> None:

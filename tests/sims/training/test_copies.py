@@ -130,7 +130,7 @@ def test_attributes_of_parameters_are_copied():
 
 
 def test_a_task_is_not_copied():
-    with pytest.raises(InputError, match="^copy.deepcopy must be of its module, for another task"):
+    with pytest.raises(InputError, match=r"^copy\.deepcopy must be of its module, for another task"):
         copy.deepcopy(task(Two()))
 
 
