@@ -19,6 +19,7 @@ from sims.arrays import require_exact
 from sims.testing.scenarios import Convert, Scenario, exact, floats, numbers, play, scenario, tensors
 
 SEEDS = 4
+MIXED = (2, 1001)  # times the one linear state, less the other
 Outcome = str | None
 
 
@@ -193,22 +194,29 @@ def _renaming(algorithm: Algorithm, hyper: Any, cases: list[Scenario]) -> Outcom
 
 
 def _affine(algorithm: Algorithm, hyper: Any, cases: list[Scenario]) -> Outcome:
-    """A round maps 2 a - b to 2 f(a) - f(b), for linear states a and b with the same discrete state and cohort."""
+    """A round maps k a - (k - 1) b to k f(a) - (k - 1) f(b), for linear states a and b with the same discrete state and
+    cohort: near ones (k = 2), and far ones, which a clip changes that is no matter near a and b.
+    """
     for case in cases:
         alike = [_of_replicate(slots, 0, 2) for slots in case.rounds]
         before = states(algorithm, hyper, dataclasses.replace(case, rounds=alike[:-1]))[-1]
         for name, value in before.discrete.items():
             if not (value == value[:1]).all():
                 return f"discrete state {name!r} depends on the linear one"
-        three = State(
-            {name: np.concatenate([v, 2 * v[:1] - v[1:]]) for name, v in before.linear.items()},
-            {name: np.concatenate([v, v[:1]]) for name, v in before.discrete.items()},
+        all_four = State(
+            {
+                name: np.concatenate([v, *(k * v[:1] - (k - 1) * v[1:] for k in MIXED)])
+                for name, v in before.linear.items()
+            },
+            {name: np.concatenate([v, v]) for name, v in before.discrete.items()},
         )
-        last = dataclasses.replace(case, rounds=[_of_replicate(case.rounds[-1], 0, 3)])
-        (after,) = states(dataclasses.replace(algorithm, init=partial(_begun, three)), hyper, last)
-        for name, (a, b, mixed) in after.linear.items():
-            if not (mixed == 2 * a - b).all():
-                return f"a round is not affine in the linear state: {name!r} at 2 a - b is not 2 f(a) - f(b)"
+        last = dataclasses.replace(case, rounds=[_of_replicate(case.rounds[-1], 0, 4)])
+        (after,) = states(dataclasses.replace(algorithm, init=partial(_begun, all_four)), hyper, last)
+        for name, (a, b, *mixed) in after.linear.items():
+            for k, found in zip(MIXED, mixed, strict=True):
+                if not (found == k * a - (k - 1) * b).all():
+                    what = f"{name!r} at {k} a - {k - 1} b is not {k} f(a) - {k - 1} f(b)"
+                    return f"a round is not affine in the linear state: {what}"
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,11 @@ def favours_client_0(state: State, cohort: Cohort, local: Local, hyper: Any) -> 
     return fedavg.apply(state, twice, local, hyper)
 
 
+def clips_far_models(state: State, cohort: Cohort, local: Local, hyper: Any) -> State:
+    x = fedavg.apply(state, cohort, local, hyper).linear["x"]
+    return State({"x": np.where(x > 5, Fraction(5), x) if x.dtype == object else x})
+
+
 def squares(state: State, cohort: Cohort, local: Local, hyper: Any) -> State:
     x = fedavg.apply(state, cohort, local, hyper).linear["x"]
     return State({"x": x + x * x / 1024})
@@ -71,6 +77,7 @@ FAULTS: dict[str, tuple[Algorithm, set[str]]] = {
     "counts padding": (fedavg_with(counts_padding), {"padding", "floats"}),
     "favours client 0": (fedavg_with(favours_client_0), {"renaming"}),
     "squares": (fedavg_with(squares), {"affine"}),
+    "clips far models": (fedavg_with(clips_far_models), {"affine"}),
     "declares too much": (fedavg_with(server_vectors=lambda n: 2), {"declared costs"}),
     "declares too little": (dataclasses.replace(fedlaavg, client_vectors=0), {"declared costs"}),
     "takes anything": (fedavg_with(hyper=TakesAnything), {"bad input"}),
