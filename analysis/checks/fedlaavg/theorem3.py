@@ -268,9 +268,9 @@ def order_form(claim: Claim, theorem: Claim, horizon: dict[Any, Any], factor: in
         return Evidence("proved", "algebra", f"Within {factor} times the order.", "all I", 2)
     return Evidence(
         "conditional", "algebra",
-        f"Within {factor} times the order for I >= 1: a polynomial with nonnegative coefficients. For I = 0 the noise "
-        "term must be kept.", "all positive constants", 2, hypothesis="I >= 1",
-        witness={"I": 0, "B": 0, "bound": str(lost), "order": 0},
+        f"Within {factor} times the order for I >= 1: a polynomial with nonnegative coefficients. For I = 0 what "
+        "the order drops must be kept: the bound is not 0 where the order is.",
+        "all positive constants", 2, hypothesis="I >= 1", witness={"I": 0, "B": 0, "bound": str(lost), "order": 0},
     )  # fmt: skip
 
 
