@@ -24,6 +24,11 @@ from fltheory.ledger import Claim, ledger
 from fltheory.verdicts import needs, recorded
 
 SCHEMA = 1
+FIELDS = {
+    "schema": int, "claim": str, "claim_sha256": str, "trial": str, "trial_in_words": object, "point": dict,
+    "constants": object, "conditions": object, "facts": object, "left": object, "right": object,
+}  # fmt: skip
+MAY_LACK = ("needs",)  # of a claim that was or was not conditional when the file was written
 
 
 def save(found: Found, claim: Claim, path: Path) -> None:
@@ -80,8 +85,8 @@ class Replayed:
 def replay(path: Path) -> Replayed:
     """The judgement of a file's point computed anew, and where the file says otherwise.
 
-    Raises InputError for a file that is not a witness, an unknown claim or trial, a point outside the trial's space,
-    or a point that does not satisfy a condition of the claim.
+    Raises InputError for a file that is not a witness (a field missing, or one of an unknown name), an unknown claim or
+    trial, a point outside the trial's space, or a point that does not satisfy a condition of the claim.
     """
     content = _read(path)
     claim = ledger[str(content["claim"])]
@@ -104,7 +109,7 @@ def replay(path: Path) -> Replayed:
     if failed:
         raise InputError("witness", str(path), f"a point that satisfies every condition; it fails: {', '.join(failed)}")
     numbers = _differences(content, _judged(claim, judgement))
-    words = _differences(content, _told(claim, trial), may_lack=("needs",))
+    words = _differences(content, _told(claim, trial), may_lack=MAY_LACK)
     notes = [_hash_note(content, claim) if name == "claim_sha256" else note for name, note, _ in (*words, *numbers)]
     return Replayed(claim, trial, point, judgement, notes, kept=not any(said for *_, said in numbers))
 
@@ -190,12 +195,15 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError("witness", str(path), "a JSON file as `fltheory falsify` writes it") from None
     if twice:
         raise InputError("witness", str(path), f"a file in which no name stands twice, as {twice[0]!r} does")
-    wanted = {"schema": int, "claim": str, "claim_sha256": str, "trial": str, "point": dict}
     if not isinstance(content, dict) or content.get("schema") != SCHEMA or content["schema"] is True:  # 1 to Python
         raise InputError("witness", str(path), f"a witness file of schema {SCHEMA}")
-    for name, kind in wanted.items():
-        if not isinstance(content.get(name), kind):
-            raise InputError(f"{name} of the witness", content.get(name), f"there, as {kind.__name__}")
+    for name, kind in FIELDS.items():
+        if name not in content or not isinstance(content[name], kind):
+            allowed = "there" if kind is object else f"there, as {kind.__name__}"
+            raise InputError(f"{name} of the witness", content.get(name), allowed)
+    unknown = next((name for name in content if name not in (*FIELDS, *MAY_LACK)), None)
+    if unknown is not None:
+        raise InputError("witness", str(path), f"a file without a field of another name, as {_cut(repr(unknown))} is")
     return content
 
 

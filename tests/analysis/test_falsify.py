@@ -15,6 +15,7 @@ from analysis.domains import Real
 from analysis.falsify import exact_witness, falsify, searched
 from analysis.falsify_command import duration, falsify_claim, replay_file
 from analysis.trials import Point, Sides, exact_from, judge
+from analysis.witness import FIELDS
 from fltheory.errors import InputError
 from fltheory.ledger import Claim, ledger
 from tests.analysis import toy
@@ -66,7 +67,9 @@ def test_a_whole_number_of_a_real_coordinate_is_a_fraction(tmp_path: Path, monke
     trial = replace(toy.trial, evaluate=lambda claim, point: Sides(point["x"] / 2, Fraction(1, 4), {"local_lr": 1}))
     with toy.installed(monkeypatch):
         monkeypatch.setattr("analysis.witness.all_trials", lambda: {"toy.false": [trial]})
-        content = {"schema": 1, "claim": "toy.false", "claim_sha256": "", "trial": trial.name}
+        about = {"schema": 1, "claim": "toy.false", "claim_sha256": "", "trial": trial.name}
+        content = dict.fromkeys(FIELDS) | about | {"left": "1/2", "right": "1/4"}
+        content |= {"constants": {}, "conditions": {}, "facts": {}}
         path.write_text(json.dumps(content | {"point": {"x": 1, "rounds": 1, "who": [0]}}))
         text, violated = replay_file(path)
     assert violated
@@ -303,6 +306,27 @@ def test_a_name_that_stands_twice_is_refused(name: str, tmp_path: Path, monkeypa
         falsify_claim("toy.false", budget="20s", out=path)
         path.write_text(path.read_text().replace(f'"{name}": ', f'"{name}": "1/4", "{name}": ', 1))
         with pytest.raises(InputError, match=f"no name stands twice, as '{name}' does"):
+            replay_file(path)
+
+
+@pytest.mark.parametrize("name", sorted(FIELDS))
+def test_a_field_that_is_missing_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "witness.json"
+    with toy.installed(monkeypatch):
+        falsify_claim("toy.false", budget="20s", out=path)
+        path.write_text(json.dumps({k: v for k, v in json.loads(path.read_text()).items() if k != name}))
+        with pytest.raises(
+            InputError, match="schema 1" if name == "schema" else f"{name} of the witness must be there"
+        ):
+            replay_file(path)
+
+
+def test_a_field_of_an_unknown_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "witness.json"
+    with toy.installed(monkeypatch):
+        falsify_claim("toy.false", budget="20s", out=path)
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"Left": "1"}))
+        with pytest.raises(InputError, match="without a field of another name, as 'Left' is"):
             replay_file(path)
 
 

@@ -32,7 +32,8 @@ def _witness(claim: str, number: int, seed: int) -> dict[str, Any]:
     trial, rng = trials[number % len(trials)], np.random.default_rng(seed)
     point = {name: _plain(domain.exact(domain.draw(rng))) for name, domain in trial.space.items()}
     about = {"schema": 1, "claim": claim, "claim_sha256": ledger[claim].digest, "trial": trial.name}
-    return {**about, "point": point, "constants": {}, "conditions": {}, "facts": {}, "left": "1", "right": "0"}
+    told = {"trial_in_words": "", "constants": {}, "conditions": {}, "facts": {}, "left": "1", "right": "0"}
+    return {**about, "point": point, **told}
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:

@@ -307,7 +307,7 @@ def samples_and_the_period(claim: Claim, depth: Depth) -> Evidence:
         for tally in (stated, *([small] if case[b] <= case[K] * case[b_small] else [])):
             tally.at_most(now, later, **where, **stated_at)
     return conditional(
-        stated, small, "b <= K b', or the order of Corollary 4.7", "exact arithmetic",
+        stated, small, "b <= K b' (which is enough), or the order of Corollary 4.7", "exact arithmetic",
         "With anchor batches far above K b' a longer period saves samples.",
         domain="M up to 100, tau up to 20, b up to 60 000",
     )  # fmt: skip

@@ -132,8 +132,9 @@ def variance_given_a_sample(claim: Claim, depth: Depth) -> Evidence:
         _per_round_errors(claim.bound, depth),
         "read as the expectation over all paths, not given M_t >= 1",
         "exact grid",
-        "Needs an argument for the random number of intervals; convexity and exchangeability supply it for the "
-        "unconditional expectation.",
+        "Given at least one completed interval it can fail in the first rounds: 1/4 against 1/8 at p = 1/2, K = 2, "
+        "t = 1. For the expectation over all paths convexity and exchangeability supply the argument that the random "
+        "number of intervals needs.",
         domain=f"p in {{.001, .005, .02, .1, .5, .9}}, K in {{1, 2, 5, 20, 99, 1000}}, 1 <= t <= {HORIZONS[depth]}",
     )
 

@@ -159,7 +159,7 @@ def in_two_phases(claim: Claim, depth: Depth, derived: Any, how: str, *, drift: 
     kept = (p for p in started(depth) if not drift or run(p).constants["staleness"] >= 2)
     rest = tally_of(trial, claim, ({**point, "x^(-1)": "x^0"} for point in kept))
     hypothesis = GIVEN if drift else STARTED
-    afterwards = "Then" if drift else "Afterwards"
+    afterwards = "Then" if drift else "Once every client has taken part"
     return conditional(
         stated, rest, hypothesis + "; availability does not depend on the samples", "algebra and enumeration",
         f"{how}. {DRIFTS if drift else ''}{afterwards} the largest ratio found is {rest.largest:.3g}.", domain=DOMAIN,

@@ -74,10 +74,13 @@ def reacting_trial(claim: Claim, *, of_f: bool) -> Any:
     @checks.trial(claim, REACTING)
     def change_while_availability_reacts(claim: Claim, point: Point) -> Sides:
         """Two clients with f_i' = clip(x - centre, -|centre|, |centre|), gradient noise +-1, x^0 = 0, one of them
-        selected in every iteration, from t0 = t - steps_back to iteration t; availability reacts to the samples.
+        taken in every iteration, from t0 = t - steps_back to iteration t; availability reacts to the samples.
         `policy` says who is wanted next: entry number s (from 0, counted over again), where bit i of s is 1 if client
         i + 1's latest gradient noise is positive; bit i of the entry is 1 if client i + 1 is wanted. A policy of one
-        entry does not look. Both losses are the same Huber loss, quadratic up to |centre| from its minimum."""
+        entry does not look. Available are those wanted, those who were away in the last `window` - 1 iterations, and
+        client 1 if nobody else is. Of them the one taken longest ago is taken, client 1 if neither was yet; a client
+        not taken yet counts as gradient 0 in the mean of two. Both losses are the same Huber loss, quadratic up to
+        |centre| from its minimum."""
         t, back, cap = point["iteration"], point["steps_back"], abs(point["centre"])
         system = reactive.chain(2, 1, point["window"], point["policy"])
         clients = model.Clients((point["centre"],) * 2, (cap,) * 2, (1, 1))
@@ -149,8 +152,8 @@ def _changed(given: Any, reacting: Any, claim: Claim, depth: Depth) -> Evidence:
     return conditional(
         stated, rest, HYPOTHESIS, "algebra and enumeration",
         "By convexity and Lemma 2, which the proof uses at random iterations. Two clients with the same Huber loss, "
-        f"of which one takes part at a time, away while its latest noise is positive, reach {stated.largest:.3g} times "
-        "the bound. With availability given in advance the largest ratio found is "
+        "of which one is taken at a time, wanted only while their latest noise is not positive, reach "
+        f"{stated.largest:.3g} times the bound. With availability given in advance the largest ratio found is "
         f"{rest.largest:.3g}. (Read for t0 >= 1: t0 = 0 would refer to x^(-1), which is not defined.)",
         domain=f"{GRID}; the witness: f_i' = clip(x + 2, -2, 2)",
     )  # fmt: skip

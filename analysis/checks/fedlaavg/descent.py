@@ -113,8 +113,8 @@ def in_two_phases(claim: Claim, depth: Depth, derived: Any, how: str) -> Evidenc
         return rest.evidence("exact", "enumeration", "", domain=GRID, ratio=True)
     return conditional(
         stated, rest, "every client has taken part (t > I), and availability does not depend on the samples",
-        "algebra and enumeration", f"{how}. Until then x^(-1), which is not defined, enters; afterwards the largest "
-        f"ratio found is {rest.largest:.3g}.", domain=GRID,
+        "algebra and enumeration", f"{how}. Until every client has taken part x^(-1), which is not defined, enters; "
+        f"afterwards the largest ratio found is {rest.largest:.3g}.", domain=GRID,
     )  # fmt: skip
 
 

@@ -103,8 +103,10 @@ def error_trial(claim: Claim) -> Any:
         """Three clients, gradient errors +-1, at least K available in every iteration; availability reacts to the
         samples. `policy` says who is wanted next: entry number s (from 0, counted over again), where bit i of s is 1 if
         client i + 1's latest error is positive; bit i of the entry is 1 if client i + 1 is wanted. A policy of one
-        entry does not look. Clients whom E = `window` asks for are added, and the first ones until K are there. The
-        left side is at t = `iteration`."""
+        entry does not look. Available are those wanted, those who were away in the last `window` - 1 iterations, and
+        then client 1, client 2, ... until K are there. Of them the K taken longest ago are taken, clients with lower
+        numbers before others who were not taken yet. The left side is at t = `iteration`; before its first error a
+        client counts as 0."""
         system = reactive.chain(3, point["cohort_size"], point["window"], point["policy"])
         *_, law = system.laws(point["iteration"])
         where = {
@@ -164,10 +166,11 @@ CHAIN: dict[str, Domain] = {"window": Whole(1, 6), "policy": Several(Whole(0, 3)
 
 
 CHAIN_RUN = (
-    "two clients, one taken at a time, f_i = x^2/2 where the iterates are, noise +-1; `policy` says who is wanted: "
-    "entry number s (from 0, counted over again), where bit i of s is 1 if client i + 1's latest noise is positive; "
-    "bit i of the entry is 1 if client i + 1 is wanted; who was not available in the last `window` - 1 iterations is "
-    "so, too, and client 1 if nobody else is; the one not taken for longest is taken, of two alike client 1"
+    "two clients, one taken in each iteration, f_i = x^2/2 where the iterates are, x^0 = `start`, noise +-1; `policy` "
+    "says who is wanted: entry number s (from 0, counted over again), where bit i of s is 1 if client i + 1's latest "
+    "noise is positive; bit i of the entry is 1 if client i + 1 is wanted. Available are those wanted, those who were "
+    "away in the last `window` - 1 iterations, and client 1 if nobody else is; of them the one taken longest ago is "
+    "taken, client 1 if neither was yet"
 )
 
 
@@ -176,7 +179,7 @@ def _two_clients(point: Point) -> reactive.Chain:
 
 
 def _on_the_chain(claim: Claim, point: Point, step: Any, horizon: int, more: dict[str, Any]) -> Sides:
-    """Two clients, one taken in every iteration, loss x^2/2 near the origin, noise +-1."""
+    """Two clients, exactly one taken in every iteration, loss x^2/2 near the origin, noise +-1."""
     system = _two_clients(point)
     where = reactive.constants(system, point["start"], step, horizon)
     inside = {"(I + 1) gamma L < 1": where is not None}
@@ -196,14 +199,14 @@ def halved(point: Point) -> Any:
 def chain_trial(claim: Claim) -> Any:
     @checks.trial(claim, {**CHAIN, "halvings": Whole(2, 14), "iterations": Whole(1, 6000)})
     def two_clients_one_at_a_time(claim: Claim, point: Point) -> Sides:
-        """Two clients, one taken at a time; availability reacts to the samples. `policy` says who is wanted next:
-        entry number s (from 0, counted over again), where bit i of s is 1 if client i + 1's latest gradient noise is
-        positive; bit i of the entry is 1 if client i + 1 is wanted. A policy of one entry does not look. Available are
-        the wanted, who was not so in the last `window` - 1 iterations, and client 1 if nobody else is; of them the one
-        who was not taken for longest is taken, of two alike client 1. Both losses are x^2/2 where the iterates are,
-        from x^0 = `start`, the noise is +-1.
+        """Two clients, one taken in each iteration; availability reacts to the samples. `policy` says who is wanted
+        next: entry number s (from 0, counted over again), where bit i of s is 1 if client i + 1's latest gradient noise
+        is positive; bit i of the entry is 1 if client i + 1 is wanted. A policy of one entry does not look. Available
+        are those wanted, those who were away in the last `window` - 1 iterations, and client 1 if nobody else is. Of
+        them the one taken longest ago is taken, client 1 if neither was yet. Both losses are x^2/2 where the iterates
+        are, from x^0 = `start`, the noise is +-1; a client not taken yet counts as gradient 0 in the mean of two.
 
-        At the step 2^-halvings; in a witness the left side is rounded down, G up: on the safe side.
+        At the step 2^-halvings; in a witness the left side is rounded down to 12 decimals, G up to 6: on the safe side.
         """
         horizon = point["iterations"]
         more = {"local_steps": 1, "rounds": horizon}  # what Theorem 4 asks for: C = 1
@@ -275,7 +278,7 @@ def reacting(
     given.largest = max(given.largest, free.largest)
     given.witness = given.witness or free.witness
     summary = (
-        f"Two clients of which one is taken at a time, each unwanted while its latest noise is positive: "
+        "Two clients of which one is taken at a time, wanted only while their latest noise is not positive: "
         f"{known_ratio:.4g} times {bound}. With availability given in advance the largest ratio found is "
         f"{given.largest:.3g}."
     )

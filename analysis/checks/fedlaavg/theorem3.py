@@ -16,6 +16,7 @@ from analysis.checks.fedlaavg import model, seldom
 from analysis.checks.fedlaavg.descent import follows, rhs
 from analysis.checks.fedlaavg.model import Clients, traces
 from analysis.checks.fedlaavg.sampling import (
+    CHAIN_RUN,
     HYPOTHESIS,
     KNOWN,
     LATE,
@@ -121,7 +122,7 @@ def theorem_3(claim: Claim, depth: Depth) -> Evidence:
         return free
     return Evidence(
         "conditional", "exact witness, algebra and enumeration",
-        f"The bound can fail if availability looks at the samples: with two clients, one of them taken at a time, "
+        "The bound can fail if availability looks at the samples: with two clients, one of them taken at a time, "
         f"{found.largest:.4g} times the bound. Given in advance, the bound is not below that of thm3.improved; "
         f"the largest ratio found is {given.largest:.3g}.",
         free.domain, free.cases + len(derived.steps) + len(implied.steps), hypothesis=HYPOTHESIS, witness=found.witness,
@@ -267,9 +268,9 @@ def order_form(claim: Claim, theorem: Claim, horizon: dict[Any, Any], factor: in
         return Evidence("proved", "algebra", f"Within {factor} times the order.", "all I", 2)
     return Evidence(
         "conditional", "algebra",
-        f"Within {factor} times the order for I >= 1: a polynomial with nonnegative coefficients. For I = 0 the noise "
-        "term must be kept.", "all positive constants", 2, hypothesis="I >= 1",
-        witness={"I": 0, "B": 0, "bound": str(lost), "order": 0},
+        f"Within {factor} times the order for I >= 1: a polynomial with nonnegative coefficients. For I = 0 what "
+        "the order drops must be kept: the bound is not 0 where the order is.",
+        "all positive constants", 2, hypothesis="I >= 1", witness={"I": 0, "B": 0, "bound": str(lost), "order": 0},
     )  # fmt: skip
 
 
@@ -353,7 +354,8 @@ def from_where_the_first_leads(claim: Claim, depth: Depth) -> Evidence:
         "conditional", "algebra and exact moments",
         "The comparison of the terms is right, at a fixed share beta (with a fixed K the order grows as N^(1/4)); the "
         f"rate inherits what Theorem 3 needs: otherwise the average can be {known.largest:.4g} times our explicit form "
-        "of Corollary 1.", "all positive constants", 2, hypothesis=HYPOTHESIS, witness={**later, **known.witness},
+        "of Corollary 1.", f"all positive constants; the witness: {CHAIN_RUN}", 2, hypothesis=HYPOTHESIS,
+        witness={**later, **known.witness},
     )  # fmt: skip
 
 

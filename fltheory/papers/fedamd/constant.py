@@ -101,8 +101,9 @@ lemE2 = paper.claim(
     uses=("fedamd.A41", "fedamd.A42", "fedamd.A43", "fedamd.eq42", "fedamd.eq96"),
     repaired_by="fedamd.lemE3.repaired",
     gap="The proof leaves out the variance due to which clients refreshed their caches, which grows with the global "
-    "step; at Theorem 4.8's step no violation is known. ((121) is printed without the 1{b<n} of its proof, and with "
-    "L_sigma^2 for L_sigma in the second condition.)",
+    "step; at Theorem 4.8's step no violation is known. (L_sigma^2 in the second condition stands for L_sigma. (121) "
+    "prints the noise without the indicator 1{b<n} that its proof, (131), has: read with it. What E g_t is given is "
+    "not said: read as in (113), and tried as the mean over all runs and as the virtual average h_t.)",
 )  # fmt: skip
 
 lemE3 = paper.claim(

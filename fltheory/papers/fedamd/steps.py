@@ -194,30 +194,27 @@ eq55 = paper.claim(
 def _simplified(name, title, where, coefficient, share, gap):
     return paper.claim(
         name, title, kind="equation", where=where,
-        words=f"{coefficient}, grows with eta_l and L_sigma; at the largest local step, where both limits on it "
-        "coincide (which gives L_sigma), it is `largest`, and at most 1/2.",
+        words=f"The coefficient of |grad F|^2 {coefficient}. It grows with eta_l and L_sigma; at the largest local "
+        "step, where both limits on it coincide (which gives L_sigma), it is `largest`, and at most 1/2.",
         formulas={"largest": share, "allowed": Rational(1, 2)}, gap=gap,
     )  # fmt: skip
 
 
 eq68 = _simplified(
     "eq68", "(67) to (68)", "(67), (68), with the local step of Theorem 4.4",
-    "The coefficient of eta_l^2 K^2 |grad F|^2, 12 eta_l^2 (L_sigma^2/(M b') + K^2 L^2)",
-    12 / (12 * K * M) + Rational(12, 72),
+    "in (67), over (eta_l K)^2, is 12 eta_l^2 (L_sigma^2/(M b') + K^2 L^2)", 12 / (12 * K * M) + Rational(12, 72),
     "Right for KM >= 3. With eta_l <= sqrt(b'/K)/(4 sqrt(3) L_sigma) in the second condition the coefficient is "
     "1/6 + 1/(4KM).",
 )  # fmt: skip
 eq93 = _simplified(
     "eq93", "(92) to (93)", "(92), (93), with the local step of Theorem 4.6",
-    "The coefficient of eta_l^2 K^2 |grad F|^2, 12 eta_l^2 (L_sigma^2/(A b') + K^2 L^2)",
-    12 / (48 * K * A) + Rational(12, 24),
+    "in (92), over (eta_l K)^2, is 12 eta_l^2 (L_sigma^2/(A b') + K^2 L^2)", 12 / (48 * K * A) + Rational(12, 24),
     "Theorem 4.8 has the same local step, so it does not help; with eta_l <= 1/(4 sqrt(3) KL) in the first condition "
     "the coefficient is 1/4 + 1/(4AK).",
 )  # fmt: skip
 eq154 = _simplified(
     "eq154", "(154) to (132)", "(154), (132), with the local step of Lemma E.3",
-    "What is taken from 1 in the coefficient of |grad F|^2, 6 eta_l^2 (2 L_sigma^2/b' + K^2 L^2)",
-    12 / (12 * K) + Rational(6, 24),
+    "that (154) takes from 1 is 6 eta_l^2 (2 L_sigma^2/b' + K^2 L^2)", 12 / (12 * K) + Rational(6, 24),
     "Theorem 4.8, which rests on Lemma E.3, is not touched: at its local step the coefficient is 1/4 + 1/(4K), at most "
     "1/2 for every K.",
 )  # fmt: skip

@@ -127,7 +127,7 @@ lem4 = paper.claim(
 cor2 = paper.claim(
     "cor2", "Global gradient change between two iterates",
     kind="corollary", where="Corollary 2; (20)",
-    words="The same for f.",
+    words="E|grad f(x^(t-1)) - grad f(x^(t0-1))|^2 <= (t - t0)^2 L^2 gamma^2 G^2 for all t0 <= t.",
     assumes=(ass1, ass3),
     bound=Bound("E|grad f(x^(t-1)) - grad f(x^(t0-1))|^2", _change, unit=SQUARE),
     uses=("fedlaavg.lem4",),
