@@ -170,7 +170,7 @@ CHAIN_RUN = (
     "says who is wanted: entry number s (from 0, counted over again), where bit i of s is 1 if client i + 1's latest "
     "noise is positive; bit i of the entry is 1 if client i + 1 is wanted. Available are those wanted, those who were "
     "away in the last `window` - 1 iterations, and client 1 if nobody else is; of them the one taken longest ago is "
-    "taken, client 1 if neither was yet"
+    "taken, client 1 if neither was yet; a client not taken yet counts as gradient 0 in the mean of two"
 )
 
 
