@@ -14,7 +14,7 @@ from analysis.trace_report.report import TraceReport
 from analysis.traces.log import Bools, Ints
 from fltheory.ledger import Claim
 from fltheory.planning import Outcome, Statement, Task, plan
-from fltheory.planning.facts import Known, of_rates
+from fltheory.planning.facts import ROUNDING, Known, of_rates
 from fltheory.planning.statements import Values
 
 
@@ -31,15 +31,14 @@ def planned(report: TraceReport, path: Path) -> tuple[Task, list[Outcome]]:
     most = participants_at_most(report.log, on)
     content = plan_content(path)
     constants = {**content["constants"], "n_clients": int(on.sum())}
-    longest = int(report.absences.most[on].max()) + 1
+    sure, longest = (int(away[on].max()) + 1 for away in (report.absences.sure, report.absences.most))
     unsaid = longest <= report.log.n_rounds and not {"window", "staleness"} & constants.keys()
-    shown = {"window": longest} if unsaid else {}
-    constants |= shown
+    of_window = _of_window(constants.get("window"), unsaid, sure, longest, report.log.n_rounds)
+    constants |= {"window": longest} if unsaid else {}
     content |= {"constants": constants, "rates": report.rate[on].tolist()}
     task, statements = task_of(content, known=_known(report, on, most))
-    nobody = np.flatnonzero(most == 0)
     return task, [
-        _held(outcome, statement, task, report, nobody, shown.get("window"))
+        _held(outcome, statement, task, report, most, of_window)
         for statement in statements
         for outcome in plan(task, [_without_law(statement)])
     ]
@@ -64,35 +63,59 @@ def _without_law(statement: Statement) -> Statement:
 
 
 def _held(
-    outcome: Outcome, statement: Statement, task: Task, report: TraceReport, nobody: Ints, window: int | None
+    outcome: Outcome, statement: Statement, task: Task, report: TraceReport, most: Ints, of_window: str
 ) -> Outcome:
     """The outcome, with what the log says of it: that an assumption fails, what it does not give, whom it is about.
 
-    nobody   the rounds in which nobody took part
-    window   that of the log, where the plan has it from there
+    most        of the clients that took part, in each round
+    of_window   what to say of the E of the plan
     """
     for id_ in (outcome.claim, *statement.rests_on):
         theorem = report.theorems.get(id_)
         if theorem is not None and theorem.ruling.word == "fails":
             return Outcome(outcome.statement, outcome.claim, why=f"It fails on this log: {theorem.ruling.why}")
-    if statement.somebody and nobody.size:
-        why = f"nobody took part in {nobody.size} of {report.log.n_rounds} rounds, first in round {nobody[0]}."
-        return Outcome(outcome.statement, outcome.claim, why=f"It fails on this log: {why}")
+    away = report.log.n_clients - int(task.constants["n_clients"])
+    if statement.somebody and (why := _too_few(most, task)):
+        outcome = Outcome(outcome.statement, outcome.claim, why=f"It fails on this log: {why}.")
     if outcome.rounds is None:
         lacking = [_no_law(name, law, report) for name, law in statement.presumes.items() if name in outcome.why]
-        return replace(outcome, why=" ".join([outcome.why, *lacking]))
+        whom = [f"Clients that were never seen on ({away}) do not count."] if away else []
+        if task.who.empty and most.all() and (statement.somebody or statement.participants is not None):
+            whom.append("Some rounds are empty at the rates of the observed rounds, which sum to less than 1.")
+        return replace(outcome, why=" ".join([outcome.why, *lacking, *whom]))
     notes, room = list(outcome.verdict_notes), report.snapshots
-    if window is not None and "window" in outcome.names:
-        rounds, sure = report.log.n_rounds, report.absences.window[0]
-        shown = f"it is what the {rounds} rounds of the log show"
-        if sure < window:
-            shown = f"the {rounds} rounds of the log show at least {sure}, and no more if clients were off unobserved"
-        notes.append(f"Taken for granted: E = {window} in all rounds; {shown}.")
+    if "window" in outcome.names and of_window:
+        notes.append(of_window)
     if statement.participants is not None and room.complete[0] < 1:  # the server asks for clients, which may be away
         notes.append(f"All clients were on in {room.rounds} of the log.")
-    if away := report.log.n_clients - int(task.constants["n_clients"]):
+    if away:
         notes.append(f"f is the mean over the clients that took part; {away} never did.")
     return replace(outcome, verdict_notes=tuple(notes))
+
+
+def _too_few(most: Ints, task: Task) -> str:
+    """In which rounds there is nobody, or nobody for weights of the norm that is given; empty where there is none."""
+    nobody, least = np.flatnonzero(most == 0), int(most.min())
+    if nobody.size:
+        return f"nobody took part in {nobody.size} of {most.size} rounds, first in round {nobody[0]}"
+    norm = task.constants.get("participation_norm", 1)
+    if norm < (1 - ROUNDING) * least**-0.5:  # whoever takes part in it, if anybody does
+        return (
+            f"at most {least} took part in round {int(most.argmin())}, for which participation_norm = {norm:g} is too "
+            f"small (at least {least**-0.5:g})"
+        )
+    return ""
+
+
+def _of_window(given: float | None, unsaid: bool, sure: int, longest: int, rounds: int) -> str:
+    """What the E of a plan is, given or that of the log (`longest`), beside what the log shows; empty if no more."""
+    if not unsaid:
+        less = given is not None and given < longest
+        return f"E = {given:g} is given; the log admits {longest}, if clients were off unobserved." if less else ""
+    shown = f"it is what the {rounds} rounds of the log show"
+    if sure < longest:
+        shown = f"the {rounds} rounds of the log show at least {sure}, and this if clients were off unobserved"
+    return f"Taken for granted: E = {longest} in all rounds; {shown}."
 
 
 def _no_law(name: str, law: str, report: TraceReport) -> str:

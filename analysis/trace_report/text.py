@@ -54,7 +54,7 @@ def summary(report: TraceReport) -> list[str]:
         f"rounds {log.n_rounds}; participations {log.client.size}; unobserved {unobserved}",
         *_reading(report),
         f"rates: {rates} (least, quartiles, largest); intervals of each client: --json",
-        f"participants a round: {seen.min()} to {seen.max()}, median {report.cohort}"
+        f"clients seen on in a round: {seen.min()} to {seen.max()}, median {report.cohort}"
         + ("" if seen.size == log.n_rounds else f" (of the {seen.size} rounds in which anybody was observed)"),
         f"gaps (observed rounds): {_quantiles(lengths, times)}",
         f"longest absence: {int(away.most.max())} rounds ({span}), so E = {window}"

@@ -37,7 +37,7 @@ FACTS = (
 # cutoff, a divergence over P rounds is that of one P.
 _OF_ONE = {"interval_divergence": "interval", "mean_weight_error": "cutoff", "weight_square": "cutoff"}
 _MOST_TERMS = 10**8  # of a sum that takes a second or two
-_ROUNDING = 1e-9  # of a number that was copied from a message
+ROUNDING = 1e-9  # of a number that was copied from a message
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,8 @@ def of_rates(rates: Sequence[float] | FloatArray, n_clients: int) -> Known:
     come together. A plan that has rates alone takes them for the chances of each round.
     """
     rate, mean = float(min(rates)), n_clients * float(sum(rates)) / len(rates)
-    window = math.ceil(min(1 / rate, 1 / np.finfo(np.float64).tiny) * (1 - _ROUNDING))
-    empty = True if mean < 1 - _ROUNDING else None
+    window = math.ceil(min(1 / rate, 1 / np.finfo(np.float64).tiny) * (1 - ROUNDING))
+    empty = True if mean < 1 - ROUNDING else None
     return Known(window, None, empty, drawn=True, source=f"a rate of {rate:g}")
 
 
@@ -148,7 +148,7 @@ def require_possible(
     if n_clients is None:
         return
     cohort = _smallest_cohort(n_clients, constants, choices)
-    turns = math.ceil(n_clients / cohort * (1 - _ROUNDING))  # a round of FedLaAvg has a cohort at most
+    turns = math.ceil(n_clients / cohort * (1 - ROUNDING))  # a round of FedLaAvg has a cohort at most
     _at_least("staleness", constants, turns - 1, f"{n_clients:g} clients take turns in cohorts of {cohort:g}")
     # The weights of a round are nonnegative and sum to one over its participants: their squares sum to at least one
     # over the number of these.
@@ -201,7 +201,7 @@ def _poisson_binomial(rates: tuple[float, ...], below: int) -> float:
 
 def _in_the_mean(n_clients: float, rates: Sequence[float]) -> int | None:
     """Participants of a round in the mean, which some rounds do not exceed; None without rates."""
-    return math.floor(n_clients * float(np.mean(rates)) * (1 + _ROUNDING)) if len(rates) else None
+    return math.floor(n_clients * float(np.mean(rates)) * (1 + ROUNDING)) if len(rates) else None
 
 
 def _possible_problem(constants: Mapping[str, float], choices: Mapping[str, Sequence[float]]) -> None:
@@ -224,13 +224,13 @@ def _possible_problem(constants: Mapping[str, float], choices: Mapping[str, Sequ
     for convexity, square in product(tried("strong_convexity"), tried("start_distance_square")):
         least, what = convexity * square / 2, "strong_convexity * start_distance_square / 2"
         for gap in tried("initial_gap"):
-            if gap < least * (1 - _ROUNDING):
+            if gap < least * (1 - ROUNDING):
                 raise InputError("initial_gap", gap, f"at least {what} = {least:.10g}, as it is for every objective")
 
 
 def _at_most(name: str, given: Sequence[float], most: float, what: str) -> None:
     for one in given:
-        if one > most * (1 + _ROUNDING):
+        if one > most * (1 + ROUNDING):
             raise InputError(name, one, f"at most {what} = {most:.10g}, as it is for every objective")
 
 
@@ -288,12 +288,12 @@ def _smallest_cohort(n_clients: float, constants: Mapping[str, float], choices: 
     cohorts = [share * n_clients for share in shares]
     for size in sizes:
         for share, cohort in zip(shares, cohorts, strict=True):
-            if not math.isclose(size, cohort, rel_tol=_ROUNDING):
+            if not math.isclose(size, cohort, rel_tol=ROUNDING):
                 allowed = f"{size / n_clients:g}, as cohort_size = {size:g} of n_clients = {n_clients:g} is that share"
                 raise InputError("selected_share", share, allowed)
     return min([*sizes, *cohorts, n_clients])
 
 
 def _at_least(name: str, constants: Mapping[str, float], least: float, why: str) -> None:
-    if name in constants and constants[name] < least * (1 - _ROUNDING):
+    if name in constants and constants[name] < least * (1 - ROUNDING):
         raise InputError(name, constants[name], f"at least {least:.10g}, as {why}")

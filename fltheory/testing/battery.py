@@ -17,6 +17,7 @@ from fltheory.errors import InputError, one_of
 Example = TypeVar("Example")
 Check = Callable[[], str | None]
 
+MOST_DRAWN = 200  # rounds
 SEARCH = hypothesis.settings(
     max_examples=150, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
 )
@@ -96,5 +97,7 @@ def drawn(history: Any) -> str:
     array = np.asarray(history)
     if array.size == 0:
         return f"no participation: {array.shape[0]} rounds, {array.shape[1]} clients"
+    if array.shape[0] > MOST_DRAWN:
+        return f"{array.shape[0]} rounds of {array.shape[1]} clients"
     lines = ["".join("x" if seen else "." for seen in column) for column in array.T]
     return "; ".join(f"client {n}: {line}" for n, line in enumerate(lines))

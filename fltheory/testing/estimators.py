@@ -62,9 +62,10 @@ def check_weight_estimator(
     round), `repeatable`, `history only` (the weight of round t depends on rounds before t alone, and stays what it
     was), `positive`, `bounded`, `permutation` (of clients), `other clients` (a newcomer changes nobody else's),
     `whole history`, `memory` (constant), `serialisation` (`state_dict` and `load_state_dict`, or pickle: goes on
-    bit for bit), `always on` (weight 1 in rounds 130 to 1,023), and `Bernoulli`, `Markov`, `cyclic`: mean and error,
-    exact over all histories of 7 rounds (for `cyclic` also of 1,024 rounds with gaps of 100) and by simulation in
-    rounds 16 to 129 (false alarm 1e-7 a comparison, fixed seeds).
+    bit for bit), all of them on small histories and most on `late_history`; `always on` (weight 1 in rounds 130 to
+    1,023), and `Bernoulli`, `Markov`, `cyclic`: mean and error, exact over all histories of 7 rounds (for `cyclic` also
+    of 1,024 rounds with gaps of 300) and by simulation in rounds 16 to 129 (false alarm 1e-7 a comparison, fixed
+    seeds).
 
     >>> from fltheory.weights import FedAUWeights, exact_weight_law, fedau_weights
     >>> check_weight_estimator(
@@ -78,15 +79,17 @@ def check_weight_estimator(
     def weights_of(history: BoolArray) -> FloatArray:
         return streamed(factory, history)
 
-    def on_histories(wrong: Callable[[BoolArray], str | None]) -> battery.Check:
-        return lambda: smallest(HISTORIES, _examples(), wrong)
+    def on_histories(wrong: Callable[[BoolArray], str | None], late: bool = True) -> battery.Check:
+        return lambda: smallest(HISTORIES, _examples(), wrong) or (_late(wrong) if late else None)
 
     checks: dict[str, battery.Check] = {
         "interface": on_histories(lambda h: _interface(factory, h)),
         "repeatable": on_histories(
             lambda h: _differ(h, weights_of(h), weights_of(h), "two fresh estimators", exact=True)
         ),
-        "history only": on_histories(lambda h: _kept(factory, h) or (_looks_ahead(whole, h) if whole else None)),
+        "history only": on_histories(
+            lambda h: _kept(factory, h) or (_looks_ahead(whole, h) if whole else None), late=False
+        ),
         "positive": on_histories(lambda h: _each(h, weights_of(h), lambda w, t: w > 0, "above 0")),
         "bounded": on_histories(lambda h: _bounded(h, weights_of(h), largest)),
         "permutation": on_histories(lambda h: _permuted(weights_of, h)),
@@ -100,6 +103,21 @@ def check_weight_estimator(
         )
     checks |= family_checks(weights_of, law, largest)
     battery.run(f"the estimator of {_name(factory)}", checks, expected_failures or {})
+
+
+@cache
+def late_history() -> BoolArray:
+    """Participation (1,024 rounds, 16 clients) with absences of up to all rounds: what small examples do not show."""
+    rounds, rates = 1024, (0.9, 0.5, 0.3, 0.1, 0.05, 0.02, 0.01)
+    t = np.arange(rounds)
+    fixed = [t < 0, t == 0, t % 700 == 0, t % 300 == 7, t % 150 == 149, t < 400, t >= 500, t >= 0, t % 256 == 255]
+    drawn_ = stream(0, "testing.late").random((len(rates), rounds)) < np.array(rates)[:, None]
+    return np.stack([*fixed, *drawn_], axis=1)
+
+
+def _late(wrong: Callable[[BoolArray], str | None]) -> str | None:
+    told = battery.outcome(lambda: wrong(late_history()))
+    return told and f"{told}, `fltheory.testing.estimators.late_history`"
 
 
 @cache
@@ -204,10 +222,13 @@ def _permuted(weights_of: Stream, history: BoolArray) -> str | None:
 
 
 def _alone(weights_of: Stream, history: BoolArray) -> str | None:
-    if history.shape[1] == 1:
-        return None
-    with_newcomer, without = weights_of(history)[:, :-1], weights_of(history[:, :-1])
-    return _differ(history, with_newcomer, without, "the others' weights with the last client and without")
+    n_clients = history.shape[1]
+    for fewer in sorted({1, n_clients // 2, n_clients - 1} - {0, n_clients}):
+        which = f"the weights of {fewer} clients with the others and without"
+        wrong = _differ(history, weights_of(history)[:, :fewer], weights_of(history[:, :fewer]), which)
+        if wrong:
+            return wrong
+    return None
 
 
 def _state(estimator: Any) -> Any:

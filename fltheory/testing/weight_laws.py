@@ -20,7 +20,7 @@ Family = Callable[[Any], ParticipationProcess]
 RATES = (0.5, 0.25)
 CONSISTENT_RATES = (*RATES, 0.1)  # at smaller ones a cutoff of 50 is a bias that counts
 LATER_RATES = (0.5, 0.05)  # with intervals longer than most cutoffs
-SHORT, LONG, LONG_GAP, REPLICATES = 7, 130, 100, 500
+SHORT, LONG, LONG_GAP, REPLICATES = 7, 130, 300, 500
 CONSISTENT_ROUNDS, CONSISTENT = 1024, 0.25
 FAMILIES: dict[str, Family] = {
     "Bernoulli": Bernoulli,
@@ -80,7 +80,7 @@ def _exact(weights_of: Stream, law: Law, name: str, process: ParticipationProces
     histories, chance = _histories(process, rounds)
     weights = weights_of(histories.T).T  # a client each: whether they are alone is looked at elsewhere
     meant = law(process, rounds)
-    scale = 1 + float(np.abs(p * weights).max()) ** 2
+    scale = 1 + float(np.nanmax(np.abs(p * weights), initial=0)) ** 2
     allowed = 8 * np.finfo(np.float64).eps * (len(histories) + rounds) * scale
     squares = (p * weights - 1) ** 2
     for what, got, wanted in (

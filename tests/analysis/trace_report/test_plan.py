@@ -117,7 +117,7 @@ def test_observed_rates_below_one_participant_leave_rounds_empty(tmp_path: Path)
     file.write_text(AMPLIFIED + "interval_divergence = 0.1\n")
     on = observed * (np.arange(16) % 8 < 2)[:, None]
     (outcome,) = planned(trace_report(dense(on, observed)), file)[1]
-    assert outcome.why.endswith("wants somebody in every round, and the log leaves rounds empty.")
+    assert "wants somebody in every round, and the log leaves rounds empty. Some rounds are empty at" in outcome.why
 
 
 def test_what_gives_way_to_the_log_is_not_looked_at(tmp_path: Path) -> None:
@@ -228,3 +228,40 @@ def test_a_round_in_which_nobody_was_seen_on_has_no_more_clients_than_were_not_o
         )
     unwatched = planned(trace_report(dense(on, [[1, 1, 1], [0, 0, 0], [1, 1, 1]])), file)[1]
     assert any(one.rounds for one in unwatched)
+
+
+def _amplified(tmp_path: Path, on: list[list[int]], observed: list[list[int]], norm: float) -> str:
+    file = tmp_path / "plan.toml"
+    changed = AMPLIFIED.replace("participation_norm = 1.0", f"participation_norm = {norm}")
+    file.write_text(changed + "interval_divergence = 0.05\n")
+    (outcome,) = planned(trace_report(dense(on, observed)), file)[1]
+    return outcome.why
+
+
+def test_a_norm_that_no_round_of_so_few_has(tmp_path: Path) -> None:
+    """Round 1 is empty, or has one client whose weight is 1."""
+    why = _amplified(tmp_path, [[1, 1], [0, 0], [1, 1]], [[1, 1], [1, 0], [1, 1]], 0.8)
+    assert "at most 1 took part in round 1, for which participation_norm = 0.8 is too small (at least 1)" in why
+    assert not _amplified(tmp_path, [[1, 1], [0, 0], [1, 1]], [[1, 1], [1, 0], [1, 1]], 1)
+
+
+def test_who_never_took_part_does_not_count_and_that_is_said(tmp_path: Path) -> None:
+    on, observed = [[1, 0], [0, 0], [1, 0]], [[1, 1], [1, 0], [1, 0]]
+    why = _amplified(tmp_path, on, observed, 1)
+    assert why.endswith("first in round 1. Clients that were never seen on (1) do not count.")
+
+
+def test_a_window_below_what_the_log_admits_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    constants = (
+        "initial_gap = 1\nsmoothness = 1\nnoise_std = 0.5\ngradient_bound = 2\nlocal_steps = 1\ncohort_size = 1\n"
+    )
+    seen = trace_report(dense([[1, 1], [0, 0], [0, 1], [1, 1]], [[1, 1], [1, 1], [0, 1], [1, 1]]))
+    notes = {}
+    for window in (2, 3, None):
+        given = "" if window is None else f"window = {window}\n"
+        file.write_text(f'target = 0.5\nalgorithms = ["fedlaavg"]\n[constants]\n{constants}{given}')
+        notes[window] = " ".join(planned(seen, file)[1][0].verdict_notes)
+    assert "E = 2 is given; the log admits 3, if clients were off unobserved." in notes[2]
+    assert "E = " not in notes[3]
+    assert "E = 3 in all rounds; the 4 rounds of the log show at least 2, and this if clients" in notes[None]

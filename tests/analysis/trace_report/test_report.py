@@ -228,6 +228,6 @@ def test_rounds_that_nobody_observed_are_not_counted_and_their_lags_are_unknown(
     each = on.sum(axis=1)
     said = " ".join(summary(trace_report(traces.read_log(log))))
     wanted = f"{each.min()} to {each.max()}, median {int(np.median(each))} (of the 300 rounds in which anybody"
-    assert f"participants a round: {wanted}" in said
+    assert f"clients seen on in a round: {wanted}" in said
     assert "autocorrelation: unknown at lag 1; whether it stays below 0.1 cannot be told, as 150 lags" in said
     assert "nan" not in said

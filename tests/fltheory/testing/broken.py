@@ -68,6 +68,38 @@ class StopsLearning(Right):
         return super().update(participated) if self.rounds < 200 else self.weights
 
 
+class NegativeAfterAWhile(Right):
+    """After 120 rounds away a weight is -1."""
+
+    def __init__(self, n_clients: int) -> None:
+        super().__init__(n_clients)
+        self._away = np.zeros(n_clients, dtype=int)
+
+    @property
+    def weights(self) -> Any:
+        return np.where(self._away > 120, -1.0, super().weights)
+
+    def update(self, participated: Any) -> Any:
+        self._away = np.where(participated, 0, self._away + 1)
+        return super().update(participated)
+
+    def state_dict(self) -> Any:
+        return {**super().state_dict(), "away": self._away.copy()}
+
+    def load_state_dict(self, state: Any) -> None:
+        self._away = state["away"].copy()
+        super().load_state_dict({name: value for name, value in state.items() if name != "away"})
+
+
+class MeansOfMany(Right):
+    """With more than ten clients all have the mean weight."""
+
+    @property
+    def weights(self) -> Any:
+        weights = super().weights
+        return np.full_like(weights, weights.mean()) if len(weights) > 10 else weights
+
+
 class HandsOutItsOwnArray(Right):
     def __init__(self, n_clients: int) -> None:
         super().__init__(n_clients)
@@ -230,7 +262,15 @@ BROKEN = {
     ),
     "keeps the history": Broken(KeepsTheHistory, {"memory"}, AS_FEDAU),
     "forgets the open interval": Broken(ForgetsTheOpenInterval, {"serialisation"}, AS_FEDAU),
-    "counts in bytes": Broken(CountsInBytes, {"always on", "cyclic"}, AS_FEDAU),
+    "counts in bytes": Broken(CountsInBytes, {"always on", "cyclic", "serialisation"}, AS_FEDAU),
+    "negative after a while": Broken(NegativeAfterAWhile, {"positive", "cyclic", "Markov"}, AS_FEDAU),
+    "means of many": Broken(MeansOfMany, {"other clients"} | FAMILIES, AS_FEDAU),
+    "means of many, without a law": Broken(MeansOfMany, {"other clients"} | AT_1_IN_4),
+    "larger than said, late": Broken(
+        lambda n: FedAUWeights(n, 50),
+        {"bounded"},
+        {"law": lambda process, rounds: exact_weight_law(process, 50, rounds), "largest": 40},
+    ),
     "stops learning": Broken(StopsLearning, {"cyclic"}, AS_FEDAU),
     "counts off ones": Broken(CountsOffOnes, {"always on"} | AT_1_IN_4),
     "the open interval counts": Broken(OpenIntervalCounts, FAMILIES, AS_FEDAU),
