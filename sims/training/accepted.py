@@ -30,6 +30,7 @@ Evaluating = Callable[[], AbstractContextManager[Any]]  # torch.no_grad, or torc
 def require_trainable(
     module: nn.Module,
     given: nn.Module,
+    original: nn.Module,
     inputs: Tensor,
     targets: Tensor,
     buffers: str = "refuse",
@@ -37,13 +38,14 @@ def require_trainable(
 ) -> Evaluating:
     """Raise InputError unless the module can be trained on these data, with this policy for its buffers.
 
-    It is a copy of the `given` one, whose parameters are sound (`require_parameters`). Its buffers allow the policy
-    (`sims.training.buffers`), for which it is put into its mode. It leaves its inputs and parameters as they are, keeps
-    nothing of earlier calls, and draws no random numbers (dropout has its masks from outside,
-    `sims.training.models.layers`). What it makes of a sample does not depend on the others of the batch, but for local
-    steps with averaged buffers. It gives finite logits (B, classes) for as many classes as there are. All inputs are
-    finite. Test data, if there are any, are inputs that it takes, with classes that it has logits of. Its steps are
-    tried elsewhere (`sims.training.rehearsal`).
+    It is a copy of the `original`, whose parameters are sound (`require_parameters`); what is `given` beside it for
+    comparison is the original, or where that is on another device the copy. Its buffers allow the policy
+    (`sims.training.buffers`), for which it is put into its mode. It reads nothing of the original, leaves its inputs
+    and parameters as they are, keeps nothing of earlier calls, and draws no random numbers (dropout has its masks from
+    outside, `sims.training.models.layers`). What it makes of a sample does not depend on the others of the batch, but
+    for local steps with averaged buffers. It gives finite logits (B, classes) for as many classes as there are. All
+    inputs are finite. Test data, if there are any, are inputs that it takes, with classes that it has logits of. Its
+    steps are tried elsewhere (`sims.training.rehearsal`).
 
     What is given back is what it is to be evaluated in: `torch.no_grad`, or `torch.enable_grad` for a module that only
     works with gradients, as it hangs hooks on what it makes.
@@ -66,7 +68,7 @@ def require_trainable(
         back()  # what it keeps of a pass may be no copy of itself
         if buffers != "refuse":
             _require_buffers(module, some, buffers, evaluating)
-        require_plain_outputs(module, given, Layout(module), some, back, evaluating)
+        require_plain_outputs(module, given, Layout(module), some, back, evaluating, original)
         if test is not None and len(test[0]):
             with evaluating():
                 _require_test(module, *test, found)

@@ -14,11 +14,13 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from fltheory.errors import InputError
+from sims.refusals import is_out_of_memory
 from sims.training.buffers import counts_of_batches
 from sims.training.engines import Batches, Engine, logits_of, step_of
 from sims.training.layout import SETTLED, Layout
@@ -31,6 +33,10 @@ SLIGHT = 1e-5  # beside this of the difference by all parameters, as rounding of
 CONTAINERS = (dict, OrderedDict, defaultdict, Counter, set, list, deque)
 FORGETFUL = "one that keeps nothing of earlier calls (such as a count, a mean or a product) and has no noise of its own"
 INPUTS_STAY = "one that leaves its inputs as they are (no inplace=True before the first layer with parameters)"
+OF_ITS_OWN = (
+    "one whose passes read its layers, tensors and arrays by self alone, as a task has a copy of it: what functions, "
+    "hooks and classes hold is not copied"
+)
 AS_THEY_STAND = "one that uses its parameters as they stand (no views of them, nothing made of them before)"
 
 
@@ -57,6 +63,41 @@ def rehearsing(own: nn.Module, module: nn.Module, device: torch.device) -> Itera
             module_back()
 
 
+@contextmanager
+def spoiled(module: nn.Module) -> Iterator[None]:
+    """Within it all that a module holds is of no use: numbers are none or others, and its parts in the other mode.
+
+    What a copy of it makes of inputs then is what it made before, unless it holds parts of the module.
+    """
+    parts = [(part, part.training) for part in module.modules()]
+    held = _held([*module.parameters(), *module.buffers(), *(v for part, _ in parts for v in vars(part).values())])
+    numbers = [one.data for one in held if isinstance(one, Tensor) and _is_plain(one)]  # .data: graphs do not see it
+    arrays = [one for one in held if isinstance(one, np.ndarray) and one.flags.writeable and one.dtype.kind in "fciub"]
+    tensors = [*numbers, *(torch.from_numpy(array) for array in arrays if array.dtype.kind != "u")]
+    before = [tensor.clone() for tensor in tensors]
+    try:
+        for part, training in parts:
+            part.training = not training
+        for tensor in tensors:
+            if tensor.is_floating_point() or tensor.is_complex():
+                tensor.fill_(torch.nan)
+            else:
+                tensor.bitwise_not_()
+        yield
+    finally:
+        for tensor, kept in zip(tensors, before, strict=True):
+            tensor.copy_(kept)
+        for part, training in parts:
+            part.training = training
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    """Whether each of its numbers has memory of its own that can be written to."""
+    if tensor.layout != torch.strided or tensor.is_inference() or tensor.device.type == "meta":
+        return False
+    return all(step or size == 1 for step, size in zip(tensor.stride(), tensor.shape, strict=True))
+
+
 def putting_back(module: nn.Module) -> Callable[[], None]:
     """What puts a module back into the state that it is in now.
 
@@ -70,31 +111,35 @@ def putting_back(module: nn.Module) -> Callable[[], None]:
     states = [(t, t.data, t.detach().clone(), t.grad, t.requires_grad) for t in own.values()]
     others = [one for one in held if isinstance(one, Tensor) and one.is_leaf and id(one) not in own]
     numbers = [(tensor, tensor.detach().clone()) for tensor in others]
-    containers = [(one, copy.copy(one)) for one in held if not isinstance(one, Tensor)]
-    return partial(_put_back, parts, containers, states, numbers)
+    arrays = [(one, one.copy()) for one in held if isinstance(one, np.ndarray) and one.flags.writeable]
+    containers = [(one, copy.copy(one)) for one in held if type(one) in CONTAINERS]
+    return partial(_put_back, parts, containers, states, numbers, arrays)
 
 
 def _held(values: Iterable[object]) -> list[Any]:
-    """The tensors, lists and tables among the values and in what these hold, each once."""
+    """The tensors, arrays, lists and tables among the values and in what these hold, each once."""
     found: dict[int, Any] = {}
     left: list[Any] = list(values)
     while left:
         value = left.pop()
-        if id(value) in found or (type(value) not in CONTAINERS and not isinstance(value, Tensor)):
+        numbers = isinstance(value, Tensor | np.ndarray)
+        if id(value) in found or not (numbers or type(value) in CONTAINERS):
             continue
         found[id(value)] = value
-        if not isinstance(value, Tensor):
+        if not numbers:
             left += value.values() if isinstance(value, dict) else value
     return list(found.values())
 
 
-def _put_back(parts: Any, containers: Any, states: Any, numbers: Any) -> None:
+def _put_back(parts: Any, containers: Any, states: Any, numbers: Any, arrays: Any) -> None:
     for part, before in parts:
         vars(part).clear()
         vars(part).update(before)
     for container, before in containers:
         container.clear()
         (container.extend if isinstance(container, list | deque) else container.update)(before)
+    for array, before in arrays:
+        array[...] = before
     with torch.no_grad():
         for tensor, before in numbers:
             tensor.copy_(before)
@@ -116,6 +161,7 @@ def require_plain_steps(
     batches: Batches,
     readers: Sequence[Reader],
     back: Callable[[], None],
+    original: nn.Module,
 ) -> None:
     """Raise InputError unless an engine's steps of two clients are those of a plain loop, in either order of them.
 
@@ -124,6 +170,7 @@ def require_plain_steps(
     models    (2, d) the start, twice
     batches   for two clients
     back      puts both back
+    original  whose copy `own` is: nothing of it may change the engine's steps
 
     One client begins with the start, the other with a model of the same size elsewhere, as a module may hold
     numbers of its start where an engine puts no others; a module that fails there alone, or has no finite gradients, is
@@ -162,6 +209,24 @@ def require_plain_steps(
     for move, right in zip(found, expected, strict=True):
         if wrong := _differing(layout, move, right, engine.name):
             raise InputError("module", type(module).__name__, _as_found(engine.name, wrong))
+    back()
+    again = torch.empty_like(starts)
+    with reading_nothing_of(original):
+        engine.descend(again, starts, [with_own_inputs(batches)], size, 0.0)
+    if any(_differing(layout, move, before, engine.name) for move, before in zip(again, found, strict=True)):
+        raise InputError("module", type(module).__name__, OF_ITS_OWN)
+
+
+@contextmanager
+def reading_nothing_of(original: nn.Module) -> Iterator[None]:
+    """Within it the original is spoiled; whatever a copy of it raises then is for that."""
+    try:
+        with spoiled(original):
+            yield
+    except (Exception, SystemExit) as error:
+        if is_out_of_memory(error):
+            raise
+        raise InputError("module", type(original).__name__, OF_ITS_OWN) from None
 
 
 def with_own_inputs(batches: Batches) -> Batches:
@@ -182,12 +247,15 @@ def require_plain_outputs(
     inputs: Tensor,
     back: Callable[[], None],
     evaluating: Callable[[], AbstractContextManager[Any]],
+    original: nn.Module,
 ) -> None:
     """Raise InputError unless outputs of a copy of a module are those of the module with the model that is put in.
 
-    Of two models in either order. A module that fails at the second is taken. It is called within `evaluating`.
+    Of two models in either order. A module that fails at the second is taken. It is called within `evaluating`. The
+    outputs of the copy do not depend on the `original`, whose copy it is.
     """
     loop, start = _Loop(module, layout, ()), layout.of(module)
+    inputs = inputs.clone()  # the original may hold them, too
     models = start, 1.25 * start + 0.1
 
     def written(model: int) -> Tensor:
@@ -205,6 +273,12 @@ def require_plain_outputs(
         found = [held(0), held(1)]
     except (Exception, SystemExit):  # whatever a module makes of numbers that no step leads to
         return
+    back()
+    with reading_nothing_of(original):
+        again = [held(0), held(1)]
+    for right, now in zip(found, again, strict=True):
+        if bool(torch.isfinite(right).all()) and not close(now, right):
+            raise InputError("module", type(module).__name__, OF_ITS_OWN)
     for right, later, put_in in zip(expected, other, found, strict=True):
         if bool(torch.isfinite(right).all()) and not (close(later, right) and close(put_in, right)):
             allowed = AS_THEY_STAND if close(later, right) else FORGETFUL

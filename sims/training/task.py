@@ -119,7 +119,7 @@ class Task:
                 require_parameters(module)
                 self.module = own = copied(module).to(self.device)
                 given = own if _elsewhere(module, self.device) else module
-                self._evaluating = require_trainable(own, given, self.inputs, self.targets, buffers, self.test)
+                self._evaluating = require_trainable(own, given, module, self.inputs, self.targets, buffers, self.test)
             self.partition = partition
             self._evaluated: tuple[Tensor, Evaluation] | None = None
             self.buffers, self.layout = buffers, Layout(own, buffers)
@@ -141,7 +141,7 @@ class Task:
             at_once = self.engine.at_once(self.itemsize)
             self.slots_at_once = at_once if self.device.type == "cpu" or engine == "sequential" else None
             self._readers = generators(own, self.device)
-            self._require_steps(given)
+            self._require_steps(given, module)
             self.put_back = putting_back(own)  # before a run: another may have left something in it
 
     def __deepcopy__(self, memo: object) -> NoReturn:
@@ -194,7 +194,7 @@ class Task:
             parts.append(rng.integers(2**62, size=(*shape, 1)))
         return torch.from_numpy(np.concatenate(parts, axis=-1)).to(self.device)
 
-    def _require_steps(self, given: nn.Module) -> None:
+    def _require_steps(self, given: nn.Module, original: nn.Module) -> None:
         """Raise InputError unless the engine takes right steps of the module, on batches as they will be."""
         size, clients = self.sampler.batch, np.array([[0, min(1, self.n_clients - 1)]])
         draws = self._draw(np.random.default_rng(0), clients, 2, size)
@@ -212,7 +212,7 @@ class Task:
                         self.engine.descend(both.clone(), both, [with_own_inputs(batches)], 0.0, 0.0)
                     with precision.products(self.device):
                         require_plain_steps(
-                            self.module, given, self._full, self.layout, both, batches, self._readers, back
+                            self.module, given, self._full, self.layout, both, batches, self._readers, back, original
                         )
 
     def _telling(self, size: int) -> Tensor:
