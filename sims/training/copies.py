@@ -15,8 +15,8 @@ from sims.refusals import reason_of
 def copied(module: nn.Module) -> nn.Module:
     """A deep copy of a module; results of earlier passes that it holds are numbers in it.
 
-    What functions and classes hold is not copied: that no pass reads parts of the module there is seen in the
-    rehearsal (`sims.training.rehearsal.spoiled`). Raises InputError for a module that has no copy.
+    What functions and classes hold is not copied: that no pass reads parts of the module there is tried elsewhere
+    (`sims.training.spoil`). Raises InputError for a module that has no copy.
     """
     held = [value for part in module.modules() for value in vars(part).values() if isinstance(value, Tensor)]
     results = {id(tensor): tensor.detach().clone() for tensor in held if not tensor.is_leaf}  # torch copies none

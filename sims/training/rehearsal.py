@@ -20,10 +20,10 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from fltheory.errors import InputError
-from sims.refusals import is_out_of_memory
 from sims.training.buffers import counts_of_batches
 from sims.training.engines import Batches, Engine, logits_of, step_of
 from sims.training.layout import SETTLED, Layout
+from sims.training.spoil import OF_ITS_OWN, reading_nothing_of
 from sims.training.watch import Reader, drawing_nothing, own_randomness, unwritten
 
 REACH = 0.02  # of a step, in lengths of the model if that is above 1
@@ -33,10 +33,6 @@ SLIGHT = 1e-5  # beside this of the difference by all parameters, as rounding of
 CONTAINERS = (dict, OrderedDict, defaultdict, Counter, set, list, deque)
 FORGETFUL = "one that keeps nothing of earlier calls (such as a count, a mean or a product) and has no noise of its own"
 INPUTS_STAY = "one that leaves its inputs as they are (no inplace=True before the first layer with parameters)"
-OF_ITS_OWN = (
-    "one whose passes read its layers, tensors and arrays by self alone, as a task has a copy of it: what functions, "
-    "hooks and classes hold is not copied"
-)
 AS_THEY_STAND = "one that uses its parameters as they stand (no views of them, nothing made of them before)"
 
 
@@ -61,41 +57,6 @@ def rehearsing(own: nn.Module, module: nn.Module, device: torch.device) -> Itera
         finally:
             own_back()
             module_back()
-
-
-@contextmanager
-def spoiled(module: nn.Module) -> Iterator[None]:
-    """Within it all that a module holds is of no use: numbers are none or others, and its parts in the other mode.
-
-    What a copy of it makes of inputs then is what it made before, unless it holds parts of the module.
-    """
-    parts = [(part, part.training) for part in module.modules()]
-    held = _held([*module.parameters(), *module.buffers(), *(v for part, _ in parts for v in vars(part).values())])
-    numbers = [one.data for one in held if isinstance(one, Tensor) and _is_plain(one)]  # .data: graphs do not see it
-    arrays = [one for one in held if isinstance(one, np.ndarray) and one.flags.writeable and one.dtype.kind in "fciub"]
-    tensors = [*numbers, *(torch.from_numpy(array) for array in arrays if array.dtype.kind != "u")]
-    before = [tensor.clone() for tensor in tensors]
-    try:
-        for part, training in parts:
-            part.training = not training
-        for tensor in tensors:
-            if tensor.is_floating_point() or tensor.is_complex():
-                tensor.fill_(torch.nan)
-            else:
-                tensor.bitwise_not_()
-        yield
-    finally:
-        for tensor, kept in zip(tensors, before, strict=True):
-            tensor.copy_(kept)
-        for part, training in parts:
-            part.training = training
-
-
-def _is_plain(tensor: Tensor) -> bool:
-    """Whether each of its numbers has memory of its own that can be written to."""
-    if tensor.layout != torch.strided or tensor.is_inference() or tensor.device.type == "meta":
-        return False
-    return all(step or size == 1 for step, size in zip(tensor.stride(), tensor.shape, strict=True))
 
 
 def putting_back(module: nn.Module) -> Callable[[], None]:
@@ -215,18 +176,6 @@ def require_plain_steps(
         engine.descend(again, starts, [with_own_inputs(batches)], size, 0.0)
     if any(_differing(layout, move, before, engine.name) for move, before in zip(again, found, strict=True)):
         raise InputError("module", type(module).__name__, OF_ITS_OWN)
-
-
-@contextmanager
-def reading_nothing_of(original: nn.Module) -> Iterator[None]:
-    """Within it the original is spoiled; whatever a copy of it raises then is for that."""
-    try:
-        with spoiled(original):
-            yield
-    except (Exception, SystemExit) as error:
-        if is_out_of_memory(error):
-            raise
-        raise InputError("module", type(original).__name__, OF_ITS_OWN) from None
 
 
 def with_own_inputs(batches: Batches) -> Batches:

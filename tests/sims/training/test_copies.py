@@ -204,6 +204,18 @@ def by_an_array(module):
     module.post = lambda logits: float(array[0]) * logits
 
 
+def by_an_object(module):
+    module.box = type("Box", (), {})()
+    module.box.factor = torch.tensor(2.0)
+    factor = module.box.factor
+    module.post = lambda logits: factor * logits
+
+
+def by_what_a_parameter_remembers(module):
+    mask = module.first.weight.mask = torch.tensor(2.0)
+    module.post = lambda logits: mask * logits
+
+
 def by_its_class(module):
     del module.post
     module.__class__ = type("Mine", (Factor,), {"shared": module.factor, "post": lambda self, x: self.shared * x})
@@ -238,6 +250,8 @@ in_a_function_within = by_a_global(post=lambda self, x: next(shared * out for ou
         by_a_slot,
         by_the_default_of_a_table,
         by_an_array,
+        by_an_object,
+        by_what_a_parameter_remembers,
         by_its_class,
         in_an_inherited_method,
         in_a_static_method,

@@ -1,0 +1,90 @@
+"""That a copy of a module reads nothing of the original, tried by making the original useless.
+
+`copy.deepcopy` leaves functions and classes as they are, and with them what they hold, such as a layer in a closure.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fltheory.errors import InputError
+from sims.refusals import is_out_of_memory
+
+OF_ITS_OWN = (
+    "one whose passes read its layers, tensors and arrays by self alone, as a task has a copy of it: what functions, "
+    "hooks and classes hold is not copied"
+)
+
+
+@contextmanager
+def reading_nothing_of(original: nn.Module) -> Iterator[None]:
+    """Within it the original is spoiled; whatever a copy of it raises then is for that."""
+    try:
+        with spoiled(original):
+            yield
+    except (Exception, SystemExit) as error:
+        if is_out_of_memory(error):
+            raise
+        raise InputError("module", type(original).__name__, OF_ITS_OWN) from None
+
+
+@contextmanager
+def spoiled(module: nn.Module) -> Iterator[None]:
+    """Within it all that a module holds is of no use: numbers are none or others, and its parts in the other mode.
+
+    What a copy of it makes of inputs then is what it made before, unless it holds parts of the module.
+    """
+    held = _reached(module)
+    parts = [(part, part.training) for part in held if isinstance(part, nn.Module)]
+    numbers = [one.data for one in held if isinstance(one, Tensor) and _is_plain(one)]  # .data: graphs do not see it
+    arrays = [one for one in held if isinstance(one, np.ndarray) and one.flags.writeable and one.dtype.kind in "fciub"]
+    tensors = [*numbers, *(torch.from_numpy(array) for array in arrays if array.dtype.kind != "u")]
+    before = [tensor.clone() for tensor in tensors]
+    try:
+        for part, training in parts:
+            part.training = not training
+        for tensor in tensors:
+            if tensor.is_floating_point() or tensor.is_complex():
+                tensor.fill_(torch.nan)
+            else:
+                tensor.bitwise_not_()
+        yield
+    finally:
+        for tensor, kept in zip(tensors, before, strict=True):
+            tensor.copy_(kept)
+        for part, training in parts:
+            part.training = training
+
+
+def _reached(module: nn.Module) -> list[Any]:
+    """What a module holds by attributes, in lists and tables, and in other objects: what `copy.deepcopy` copies."""
+    found: dict[int, Any] = {}
+    left: list[Any] = [module]
+    while left:
+        one = left.pop()
+        if id(one) in found or isinstance(one, type | ModuleType | FunctionType | str | bytes):
+            continue
+        found[id(one)] = one
+        if isinstance(one, dict):
+            left += (*one.keys(), *one.values())
+        elif isinstance(one, list | tuple | set | frozenset | deque):
+            left += one
+        own = getattr(one, "__dict__", None)
+        if isinstance(own, dict):
+            left += own.values()
+    return list(found.values())
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    """Whether each of its numbers has memory of its own that can be written to."""
+    if tensor.layout != torch.strided or tensor.is_inference() or tensor.device.type == "meta":
+        return False
+    return all(step or size == 1 for step, size in zip(tensor.stride(), tensor.shape, strict=True))
