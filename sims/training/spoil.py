@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -45,8 +45,7 @@ def spoiled(module: nn.Module) -> Iterator[None]:
     held = _reached(module)
     parts = [(part, part.training) for part in held if isinstance(part, nn.Module)]
     numbers = [one.data for one in held if isinstance(one, Tensor) and _is_plain(one)]  # .data: graphs do not see it
-    arrays = [one for one in held if isinstance(one, np.ndarray) and one.flags.writeable and one.dtype.kind in "fciub"]
-    tensors = [*numbers, *(torch.from_numpy(array) for array in arrays if array.dtype.kind != "u")]
+    tensors = [*numbers, *(tensor for one in held if isinstance(one, np.ndarray) for tensor in _memory_of(one))]
     before = [tensor.clone() for tensor in tensors]
     try:
         for part, training in parts:
@@ -62,6 +61,15 @@ def spoiled(module: nn.Module) -> Iterator[None]:
             tensor.copy_(kept)
         for part, training in parts:
             part.training = training
+
+
+def _memory_of(array: np.ndarray[Any, Any]) -> Iterator[Tensor]:
+    """An array as a tensor with its memory, if torch has such numbers and the array may be written to."""
+    if array.flags.writeable:
+        with suppress(TypeError, ValueError):  # of objects, or from behind
+            tensor = torch.from_numpy(array)
+            if _is_plain(tensor):
+                yield tensor
 
 
 def _reached(module: nn.Module) -> list[Any]:
