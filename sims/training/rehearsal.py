@@ -23,7 +23,7 @@ from fltheory.errors import InputError
 from sims.training.buffers import counts_of_batches
 from sims.training.engines import Batches, Engine, logits_of, step_of
 from sims.training.layout import SETTLED, Layout
-from sims.training.spoil import OF_ITS_OWN, reading_nothing_of
+from sims.training.spoil import OF_ITS_OWN, is_plain, reading_nothing_of
 from sims.training.watch import Reader, drawing_nothing, own_randomness, unwritten
 
 REACH = 0.02  # of a step, in lengths of the model if that is above 1
@@ -70,7 +70,7 @@ def putting_back(module: nn.Module) -> Callable[[], None]:
     held = _held([value for _, before in parts for value in before.values()])
     own = {id(part): part for _, part in (*module.named_parameters(), *module.named_buffers())}
     states = [(t, t.data, t.detach().clone(), t.grad, t.requires_grad) for t in own.values()]
-    others = [one for one in held if isinstance(one, Tensor) and one.is_leaf and id(one) not in own]
+    others = [one for one in held if isinstance(one, Tensor) and one.is_leaf and id(one) not in own and is_plain(one)]
     numbers = [(tensor, tensor.detach().clone()) for tensor in others]
     arrays = [(one, one.copy()) for one in held if isinstance(one, np.ndarray) and one.flags.writeable]
     containers = [(one, copy.copy(one)) for one in held if type(one) in CONTAINERS]

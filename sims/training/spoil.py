@@ -18,6 +18,8 @@ from torch import Tensor, nn
 from fltheory.errors import InputError
 from sims.refusals import is_out_of_memory
 
+WHOLE = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+BROKEN = (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128)
 OF_ITS_OWN = (
     "one whose passes read its layers, tensors and arrays by self alone, as a task has a copy of it: what functions, "
     "hooks and classes hold is not copied"
@@ -27,13 +29,13 @@ OF_ITS_OWN = (
 @contextmanager
 def reading_nothing_of(original: nn.Module) -> Iterator[None]:
     """Within it the original is spoiled; whatever a copy of it raises then is for that."""
-    try:
-        with spoiled(original):
+    with spoiled(original):
+        try:
             yield
-    except (Exception, SystemExit) as error:
-        if is_out_of_memory(error):
-            raise
-        raise InputError("module", type(original).__name__, OF_ITS_OWN) from None
+        except (Exception, SystemExit) as error:
+            if is_out_of_memory(error):
+                raise
+            raise InputError("module", type(original).__name__, OF_ITS_OWN) from None
 
 
 @contextmanager
@@ -44,17 +46,17 @@ def spoiled(module: nn.Module) -> Iterator[None]:
     """
     held = _reached(module)
     parts = [(part, part.training) for part in held if isinstance(part, nn.Module)]
-    numbers = [one.data for one in held if isinstance(one, Tensor) and _is_plain(one)]  # .data: graphs do not see it
+    numbers = [one.data for one in held if isinstance(one, Tensor) and is_plain(one)]  # .data: graphs do not see it
     tensors = [*numbers, *(tensor for one in held if isinstance(one, np.ndarray) for tensor in _memory_of(one))]
     before = [tensor.clone() for tensor in tensors]
     try:
         for part, training in parts:
             part.training = not training
         for tensor in tensors:
-            if tensor.is_floating_point() or tensor.is_complex():
-                tensor.fill_(torch.nan)
-            else:
+            if tensor.dtype in WHOLE:
                 tensor.bitwise_not_()
+            else:
+                tensor.fill_(torch.nan)
         yield
     finally:
         for tensor, kept in zip(tensors, before, strict=True):
@@ -68,7 +70,7 @@ def _memory_of(array: np.ndarray[Any, Any]) -> Iterator[Tensor]:
     if array.flags.writeable:
         with suppress(TypeError, ValueError):  # of objects, or from behind
             tensor = torch.from_numpy(array)
-            if _is_plain(tensor):
+            if is_plain(tensor):
                 yield tensor
 
 
@@ -91,8 +93,13 @@ def _reached(module: nn.Module) -> list[Any]:
     return list(found.values())
 
 
-def _is_plain(tensor: Tensor) -> bool:
-    """Whether each of its numbers has memory of its own that can be written to."""
-    if tensor.layout != torch.strided or tensor.is_inference() or tensor.device.type == "meta":
+def is_plain(tensor: Tensor) -> bool:
+    """Whether it has numbers of a usual kind, each with memory of its own that can be written to."""
+    if (
+        tensor.dtype not in (*WHOLE, *BROKEN)
+        or tensor.layout != torch.strided
+        or tensor.is_inference()
+        or tensor.device.type == "meta"
+    ):
         return False
     return all(step or size == 1 for step, size in zip(tensor.stride(), tensor.shape, strict=True))

@@ -239,6 +239,18 @@ in_a_property = by_a_global(post=property(lambda self: torch.mul(shared, 1).mul)
 in_a_function_within = by_a_global(post=lambda self, x: next(shared * out for out in [x]))
 
 
+def test_a_module_may_hold_numbers_of_any_kind():
+    module, plain = Two(), Two()
+    plain.load_state_dict(module.state_dict())
+    module.held = [
+        np.arange(3.0)[::-1], np.array(["x"], dtype=object), np.zeros(3, dtype=np.longdouble), np.array(["ab"]),
+        np.zeros(2, dtype=">f4"), np.zeros(3, dtype=np.uint16), np.broadcast_to(np.ones(1), 4), np.zeros((0, 3)),
+        torch.ones(1).expand(4), torch.tensor([True]), torch.zeros(2, dtype=torch.uint8), torch.eye(2).to_sparse(),
+    ]  # fmt: skip
+    assert torch.equal(trained(task(module)), trained(task(plain)))
+    assert (module.held[0].tolist(), module.held[9].item()) == ([2, 1, 0], True)
+
+
 @pytest.mark.parametrize("engine", ["sequential", "vmap"])
 @pytest.mark.parametrize(
     "holding",
