@@ -54,6 +54,12 @@ def found_ratios(claims: Mapping[str, Mapping[str, Any]]) -> list[dict[str, obje
     return rows
 
 
+NOTES = [
+    "Of refuted claims the ratio is that of the recorded witness: others may have more, without end for some",
+    "A conditional claim above 1 fails where what it needs is not given",
+]
+
+
 @enter(figures, "tightness", "Ours: the largest left over right side that was found, of every bound, by paper")
 def tightness(given: Given) -> Picture:
     """Of the recorded verdicts. What is proved without any point at which both sides were computed has no ratio."""
@@ -75,7 +81,7 @@ def tightness(given: Given) -> Picture:
         for label, marker in (("the paper's", "o"), ("ours", "s")):
             handles.append(Line2D([], [], ls="", marker=marker, color=BLACK, mfc="none", label=label))
         figure.legend(handles=handles, loc="outside lower center", ncols=4, handletextpad=0.1)
-    return Picture(figure, rows)
+    return Picture(figure, rows, notes=NOTES)
 
 
 def _panel(axes: Axes, paper: str, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -27,6 +27,10 @@ const plain = (text) => lower(text
 const cells = rows.map((row) => [...row.cells].map((cell) => cell.textContent));
 const texts = rows.map((row, k) => [...cells[k], row.dataset.words].join(" "))
   .map((text) => `${lower(text)} ${plain(text)}`.replace(/\s+/g, " "));
+// Factors may stand apart in formulas, and denominators without brackets: 1/(8KL) is 1/8 K L.
+const tight = (text) => plain(text).replace(/[()* ]/g, "");
+const tights = texts.map(tight);
+const isFormula = (word) => /^\d+\p{L}|[/(]/u.test(word) && /[\p{L}\d]/u.test(word);
 // A relation is found as a whole: q=1 is not in q=10, q=1/2 or seq=1.
 const finder = (word) => {
   if (!/[<>=]/.test(word)) return (text) => text.includes(word);
@@ -45,12 +49,15 @@ const asked = (text) => plain(text.replace(/[“”„«»]/g, '"').replace(/[�
 
 function show() {
   const { q, paper, verdict, check } = Object.fromEntries(new FormData(form));
-  const words = asked(q).map(finder);
+  const words = asked(q).map((word) => {
+    const [has, formula] = [finder(word), isFormula(word) && tight(word)];
+    return (k) => has(texts[k]) || (formula && tights[k].includes(formula));
+  });
   let shown = 0;
   rows.forEach((row, k) => {
     const { paper: ofPaper, verdict: withVerdict, check: checks } = row.dataset;
     const fits = (!paper || paper === ofPaper) && (!verdict || verdict === withVerdict) &&
-      (!check || checks.split(" ").includes(check)) && words.every((has) => has(texts[k]));
+      (!check || checks.split(" ").includes(check)) && words.every((has) => has(k));
     row.hidden = !fits;
     shown += fits;
   });

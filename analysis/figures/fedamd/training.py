@@ -44,7 +44,7 @@ def shown(run: Run, wanted: tuple[str, ...], names: Mapping[str, str] | None = N
     return {called.get(label, label): (run, label) for label in wanted if label in labels(run)}
 
 
-def _of(number: int, about: str, name: str, wanted: tuple[str, ...], rows: list[tuple[str, str]]) -> None:
+def _of(number: int, about: str, steps: int, name: str, wanted: tuple[str, ...], rows: list[tuple[str, str]]) -> None:
     """Enter a figure whose columns are the three numbers of participants."""
     sources = dict(zip(files(name), COHORTS.values(), strict=True))
 
@@ -53,19 +53,24 @@ def _of(number: int, about: str, name: str, wanted: tuple[str, ...], rows: list[
         columns = {participants(run.experiment, sources[file]): shown(run, wanted) for file, run in given.runs.items()}
         everyone = {participants(asked(file, given.scale), paper): file for file, paper in sources.items()}
         declared = dict.fromkeys(everyone, wanted)
-        return panels(
+        picture = panels(
             given, columns, rows, declared=declared,
             trained=lambda title, scale: asked_labels(everyone[title], scale),
         )  # fmt: skip
+        own = {
+            a["local_steps"] for run in given.runs.values() for a in run.experiment["algorithm"] if "local_steps" in a
+        }
+        local = f"K = {', '.join(map(str, sorted(own)))} local steps" + (f" (paper: {steps})" if own != {steps} else "")
+        return replace(picture, notes=[local, *picture.notes])
 
 
-_of(1, "test accuracy by the probability of an anchor, K = 10", "probabilities", PROBABILITIES, [ACCURACY])
+_of(1, "test accuracy by the probability of an anchor, K = 10", 10, "probabilities", PROBABILITIES, [ACCURACY])
 for _number, _steps, _name in ((5, 10, "probabilities"), (6, 20, "probabilities-K20"), (7, 5, "probabilities-K5")):
     _about = f"training loss and test accuracy by the probability of an anchor, K = {_steps}"
-    _of(_number, _about, _name, PROBABILITIES, [LOSS, ACCURACY])
+    _of(_number, _about, _steps, _name, PROBABILITIES, [LOSS, ACCURACY])
 for _number, _steps, _name in ((8, 5, "local-steps-5"), (9, 10, "table2"), (10, 20, "local-steps-20")):
     _about = f"test accuracy over the rounds and training loss over the gradients of six methods, K = {_steps}"
-    _of(_number, _about, _name, METHODS, [ACCURACY, COST])
+    _of(_number, _about, _steps, _name, METHODS, [ACCURACY, COST])
 
 
 def _of_batches(number: int, which: str, label: str, everything: str) -> None:
@@ -99,7 +104,7 @@ def _of_batches(number: int, which: str, label: str, everything: str) -> None:
         stand = "; ".join(f"{here} stands for {there}" for here, there in other.items())
         notes = [f"Sizes of the paper, in smaller data: {stand}"] if other else []
         picture = panels(given, columns, [ACCURACY, LOSS], declared=declared)
-        return replace(picture, notes=[*notes, *picture.notes])
+        return replace(picture, notes=[f"FedAMD with {which}", *notes, *picture.notes])
 
 
 def large_batch(experiment: Mapping[str, Any], label: str) -> str:
