@@ -38,7 +38,8 @@ def replay(
 
     Exit code 1 if it is none (any more), or if the file gives other numbers or conditions than are computed. Words, a
     hash of the statement or what the file needs that differ are named in notes, and leave the exit code at 0: the
-    point is verified, not the text about it. A file with a field missing or too many is refused.
+    point is verified, not the text about it; so are entries that `constants`, `conditions` or `facts` lack. A file that
+    lacks another field, or has one of another name, is refused.
     """
     from analysis.falsify_command import replay_file
 

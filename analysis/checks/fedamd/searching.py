@@ -22,16 +22,24 @@ def unbroken(trial: Trial, claim: Claim, depth: str, summary: str) -> Evidence:
 
 
 def fails_only_without(
-    trial: Trial, claim: Claim, failing: Point, holding: Sequence[Point], hypothesis: str, summary: str
+    trial: Trial,
+    claim: Claim,
+    failing: Point,
+    holding: Sequence[Point],
+    hypothesis: str,
+    summary: str,
+    beyond: Sequence[Point] = (),
 ) -> Evidence:
     """`conditional` if the claim fails at one exact point and holds at all those that satisfy the hypothesis.
 
     `refuted` if it fails there as well, `exact` if it does not even fail at the first.
+
+    beyond   points with the hypothesis, each of which a condition of the claim leaves out, as the bound fails there
     """
-    for point in (failing, *holding):
-        trial.require(point)
+    trial.require(failing)  # which `replay` admits; the others may lie where a search does not look
     all_found = [judge(trial, claim, point) for point in holding]
-    for point, found in zip(holding, all_found, strict=True):
+    left_out = [judge(trial, claim, point) for point in beyond]
+    for point, found in zip((*holding, *beyond), (*all_found, *left_out), strict=True):
         if found.violated:
             return Evidence("refuted", "exact points", "Fails with the hypothesis too.", witness=facts_of(point, found))
     if not all(found.admitted for found in all_found):

@@ -11,9 +11,10 @@ from sympy import Max, Symbol, sqrt
 from analysis.checks import CheckBook, Depth, mutate, put, times
 from analysis.checks.fedlaavg import model
 from analysis.checks.fedlaavg.descent import CROWD, FIRST, OPPOSED, follows, rhs, young
+from analysis.checks.fedlaavg.model import INDEPENDENT_NOISE
 from analysis.checks.fedlaavg.settings import GRID, LOCAL, READING, SPACE, grid, run
 from analysis.checks.points import held_at, tally_of, witnessed
-from analysis.checks.tools import INDEPENDENT_NOISE, made_with, reading
+from analysis.checks.tools import made_with, reading
 from analysis.evidence import Evidence, conditional
 from analysis.trials import Point, Sides, judge, right_side
 from fltheory.ledger import Claim

@@ -9,9 +9,10 @@ from sympy import Symbol, integrate, sqrt
 
 from analysis.checks import CheckBook, Depth, Mutant, mutate, plus, put, times
 from analysis.checks.fedlaavg import model
+from analysis.checks.fedlaavg.model import INDEPENDENT_NOISE
 from analysis.checks.fedlaavg.settings import GRID, READING, SPACE, grid, run
 from analysis.checks.points import tally_of
-from analysis.checks.tools import INDEPENDENT_NOISE, rational_sample, reading
+from analysis.checks.tools import rational_sample, reading
 from analysis.evidence import Evidence, Tally, algebra, conditional
 from analysis.trials import Point, Sides, assumed, right_side
 from fltheory.distributions.symbolic import Step

@@ -22,6 +22,8 @@ from sims.adversary import repaired
 
 MOST_DRAWS = 6  # noise paths are enumerated: two to the power of the number of stochastic gradients
 
+INDEPENDENT_NOISE = "noise independent over clients (as the proof of Lemma 3 has it)"
+
 
 @dataclass(frozen=True)
 class Clients:

@@ -18,10 +18,11 @@ from analysis.checks import CheckBook, Depth, put, times, without
 from analysis.checks.certificates import Fact, at_most_one, below_one, identity, more_than, nonnegative, proved
 from analysis.checks.fedlaavg import seldom
 from analysis.checks.fedlaavg.descent import early, rhs
+from analysis.checks.fedlaavg.model import INDEPENDENT_NOISE
 from analysis.checks.fedlaavg.settings import GRID, SPACE, grid, run
 from analysis.checks.fedlaavg.theorem3 import AVERAGE_MUTANTS, STALE, average_trial, together
 from analysis.checks.points import held_at, tally_of
-from analysis.checks.tools import INDEPENDENT_NOISE, reading, rests_on
+from analysis.checks.tools import reading, rests_on
 from analysis.evidence import Evidence
 from analysis.trials import Point, Sides, right_side
 from fltheory.ledger import Claim

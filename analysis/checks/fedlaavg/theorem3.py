@@ -14,7 +14,7 @@ from analysis.checks import CheckBook, Depth, mutate, plus, put, summands, times
 from analysis.checks.certificates import below_one, chain, nonnegative
 from analysis.checks.fedlaavg import model, seldom
 from analysis.checks.fedlaavg.descent import follows, rhs
-from analysis.checks.fedlaavg.model import Clients, traces
+from analysis.checks.fedlaavg.model import INDEPENDENT_NOISE, Clients, traces
 from analysis.checks.fedlaavg.sampling import (
     CHAIN_RUN,
     HYPOTHESIS,
@@ -27,7 +27,7 @@ from analysis.checks.fedlaavg.sampling import (
 )
 from analysis.checks.fedlaavg.settings import GRID, SPACE, grid, run
 from analysis.checks.points import held_at, tally_of, value_of, witnessed
-from analysis.checks.tools import INDEPENDENT_NOISE, rational_sample, reading, rests_on
+from analysis.checks.tools import rational_sample, reading, rests_on
 from analysis.evidence import Evidence, Tally, algebra, ratio_text
 from analysis.letters import in_text
 from analysis.trials import Point, Sides, exact_value, right_side, stated

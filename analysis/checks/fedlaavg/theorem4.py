@@ -12,11 +12,12 @@ from analysis.checks import CheckBook, Depth, mutate, plus, put, times, without,
 from analysis.checks.fedlaavg import seldom
 from analysis.checks.fedlaavg.by_rounds import DOMAIN, DRIFTS, LEVEL, MUTANTS, STALE, local_grid
 from analysis.checks.fedlaavg.descent import follows, rhs
+from analysis.checks.fedlaavg.model import INDEPENDENT_NOISE
 from analysis.checks.fedlaavg.sampling import LATE, eq52_trial, in_rounds, reacting, theorem_4_trial
 from analysis.checks.fedlaavg.settings import LOCAL, SPACE, run
 from analysis.checks.fedlaavg.theorem3 import order_form, together
 from analysis.checks.points import tally_of
-from analysis.checks.tools import INDEPENDENT_NOISE, reading, rests_on
+from analysis.checks.tools import reading, rests_on
 from analysis.evidence import Evidence, Tally, conditional, ratio_text
 from analysis.trials import Point, Sides, right_side
 from fltheory.ledger import Claim
