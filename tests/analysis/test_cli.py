@@ -35,10 +35,14 @@ def test_list_reads_the_recorded_verdicts() -> None:
     assert done.returncode == 0
     assert "fedau.lemB61" in done.stdout
     assert "fedau.thm3 " not in done.stdout
-    for id_, needs in (("amplified.thm31", ""), ("fedlaavg.eq24", " (needs: every client has taken part (t > I), and")):
+    taken_part = " (needs: every client has taken part (t > I), and"
+    for id_, needs, why in (
+        ("amplified.thm31", "", "customary; not printed"),
+        ("fedlaavg.eq24", taken_part, "as the proof of Lemma 3 has it"),
+    ):
         (line,) = (line for line in run("list", "--paper", id_.split(".")[0]).stdout.splitlines() if f"{id_} " in line)
         assert needs in line
-        assert line.endswith(" (read with: noise independent over clients (customary; not printed))")
+        assert line.endswith(f" (read with: noise independent over clients ({why}))")
     entries = json.loads(run("list", "--json").stdout)
     assert entries["fedau.thm3"]["verdict"] == "exact"
 

@@ -82,7 +82,8 @@ def test_large_batches_are_called_by_the_samples_that_are_drawn(
     own = "b = 200 stands for all of a client's samples; " if scale == "laptop" else ""
     small = {"laptop": ("80", "20"), "smoke": ("20", "5"), "paper": ()}[scale]
     stand = own + "; ".join(f"b = {b} stands for {n}" for b, n in zip(small, ("256", "64"), strict=False))
-    assert list(picture.notes[:1]) == ([f"Sizes of the paper, in smaller data: {stand}"] if stand else [])
+    assert picture.notes[0].startswith("FedAMD with ")
+    assert list(picture.notes[1:2]) == ([f"Sizes of the paper, in smaller data: {stand}"] if stand else [])
 
 
 @pytest.mark.parametrize("start", [0.5, 50.0])

@@ -206,8 +206,8 @@ def chain_trial(claim: Claim) -> Any:
         them the one taken longest ago is taken, client 1 if neither was yet. Both losses are x^2/2 where the iterates
         are, from x^0 = `start`, the noise is +-1; a client not taken yet counts as gradient 0 in the mean of two.
 
-        At the step 2^-halvings. I is ceil(N/K) E - 1 and G^2 = r^2 + 1, as |x| is at most r = (max(|x^0|, 1) + s)/(1 - s)
-        for s = (I + 1) gamma. In a witness the left side is rounded down to 12 decimals, G up to 6: on the safe side.
+        At the step 2^-halvings. I is ceil(N/K) E - 1 and G^2 = r^2 + 1, as |x| <= r = (max(|x^0|, 1) + s)/(1 - s) for
+        s = (I + 1) gamma. In a witness the left side is rounded down to 12 decimals, G up to 6: on the safe side.
         """
         horizon = point["iterations"]
         more = {"local_steps": 1, "rounds": horizon}  # what Theorem 4 asks for: C = 1
