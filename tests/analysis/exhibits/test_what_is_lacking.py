@@ -56,7 +56,8 @@ def test_runs_that_are_alike_are_told_together(books: object, tmp_path: Path) ->
     first, second, third = (run.key[:12] for run in given.runs.values())
     assert said(picture).endswith(
         f"fashion-mnist, logistic, 4 rounds, 1 seed; runs {first}, {third}. "
-        f"fashion-mnist, logistic, 4 rounds, 1 seed, PARTIAL (interrupted); run {second}."
+        f"fashion-mnist, logistic, 4 rounds, 1 seed, PARTIAL (interrupted); run {second}. "
+        "K = 2 local steps (paper: 10)."
     )
 
 
