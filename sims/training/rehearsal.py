@@ -71,7 +71,7 @@ def putting_back(module: nn.Module) -> Callable[[], None]:
     own = {id(part): part for _, part in (*module.named_parameters(), *module.named_buffers())}
     states = [(t, t.data, t.detach().clone(), t.grad, t.requires_grad) for t in own.values()]
     others = [one for one in held if isinstance(one, Tensor) and one.is_leaf and id(one) not in own and is_plain(one)]
-    numbers = [(tensor, tensor.detach().clone()) for tensor in others]
+    numbers = [(tensor, tensor.detach().clone(), _copy_of(tensor.grad)) for tensor in others]
     arrays = [(one, one.copy()) for one in held if isinstance(one, np.ndarray) and one.flags.writeable]
     containers = [(one, copy.copy(one)) for one in held if type(one) in CONTAINERS]
     return partial(_put_back, parts, containers, states, numbers, arrays)
@@ -92,6 +92,10 @@ def _held(values: Iterable[object]) -> list[Any]:
     return list(found.values())
 
 
+def _copy_of(grad: Tensor | None) -> Tensor | None:
+    return None if grad is None else grad.detach().clone()
+
+
 def _put_back(parts: Any, containers: Any, states: Any, numbers: Any, arrays: Any) -> None:
     for part, before in parts:
         vars(part).clear()
@@ -102,8 +106,10 @@ def _put_back(parts: Any, containers: Any, states: Any, numbers: Any, arrays: An
     for array, before in arrays:
         array[...] = before
     with torch.no_grad():
-        for tensor, before in numbers:
-            tensor.copy_(before)
+        for tensor, before, grad in numbers:
+            if not bool(((tensor == before) | (tensor.isnan() & before.isnan())).all()):
+                tensor.data.copy_(before)  # only if need be: it may be read-only memory, or in a graph of its owner
+            tensor.grad = _copy_of(grad)  # a pass may add to it
     for tensor, memory, before, grad, trained in states:
         tensor.data, tensor.grad = memory, grad
         tensor.requires_grad_(trained)

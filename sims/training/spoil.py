@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -46,32 +46,37 @@ def spoiled(module: nn.Module) -> Iterator[None]:
     """
     held = _reached(module)
     parts = [(part, part.training) for part in held if isinstance(part, nn.Module)]
-    numbers = [one.data for one in held if isinstance(one, Tensor) and is_plain(one)]  # .data: graphs do not see it
-    tensors = [*numbers, *(tensor for one in held if isinstance(one, np.ndarray) for tensor in _memory_of(one))]
-    before = [tensor.clone() for tensor in tensors]
+    tensors = [(one, one.data) for one in held if isinstance(one, Tensor) and is_plain(one)]
+    arrays = [(one, one.copy()) for one in held if isinstance(one, np.ndarray) and _may_be_spoiled(one)]
     try:
         for part, training in parts:
             part.training = not training
-        for tensor in tensors:
-            if tensor.dtype in WHOLE:
-                tensor.bitwise_not_()
-            else:
-                tensor.fill_(torch.nan)
+        for tensor, numbers in tensors:  # other memory: this may be a file, or be read by a graph of its owner
+            whole = tensor.dtype in WHOLE
+            tensor.data = torch.bitwise_not(numbers) if whole else torch.full_like(numbers, torch.nan)
+        for array, before in arrays:
+            array[...] = np.nan if array.dtype.kind in "fc" else np.invert(before)
         yield
     finally:
-        for tensor, kept in zip(tensors, before, strict=True):
-            tensor.copy_(kept)
+        for tensor, numbers in tensors:
+            tensor.data = numbers
+        for array, before in arrays:
+            array[...] = before
         for part, training in parts:
             part.training = training
 
 
-def _memory_of(array: np.ndarray[Any, Any]) -> Iterator[Tensor]:
-    """An array as a tensor with its memory, if torch has such numbers and the array may be written to."""
-    if array.flags.writeable:
-        with suppress(TypeError, ValueError):  # of objects, or from behind
-            tensor = torch.from_numpy(array)
-            if is_plain(tensor):
-                yield tensor
+def is_plain(tensor: Tensor) -> bool:
+    """Whether it has numbers of a usual kind, each with memory of its own that can be written to."""
+    if tensor.dtype not in (*WHOLE, *BROKEN) or tensor.layout != torch.strided:
+        return False
+    if tensor.is_inference() or tensor.device.type == "meta":
+        return False
+    return all(step or size == 1 for step, size in zip(tensor.stride(), tensor.shape, strict=True))
+
+
+def _may_be_spoiled(array: np.ndarray[Any, Any]) -> bool:
+    return array.flags.writeable and array.dtype.kind in "fcbiu" and not isinstance(array, np.memmap)
 
 
 def _reached(module: nn.Module) -> list[Any]:
@@ -91,15 +96,3 @@ def _reached(module: nn.Module) -> list[Any]:
         if isinstance(own, dict):
             left += own.values()
     return list(found.values())
-
-
-def is_plain(tensor: Tensor) -> bool:
-    """Whether it has numbers of a usual kind, each with memory of its own that can be written to."""
-    if (
-        tensor.dtype not in (*WHOLE, *BROKEN)
-        or tensor.layout != torch.strided
-        or tensor.is_inference()
-        or tensor.device.type == "meta"
-    ):
-        return False
-    return all(step or size == 1 for step, size in zip(tensor.stride(), tensor.shape, strict=True))

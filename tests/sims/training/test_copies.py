@@ -1,6 +1,8 @@
 """A task has a copy of a module, and every run begins with it as it came."""
 
 import copy
+import types
+import warnings
 import weakref
 from collections import defaultdict, deque
 
@@ -251,6 +253,30 @@ def test_a_module_may_hold_numbers_of_any_kind():
     assert (module.held[0].tolist(), module.held[9].item()) == ([2, 1, 0], True)
 
 
+def test_graphs_and_files_of_the_owner_stay_as_they_are(tmp_path):
+    np.save(tmp_path / "numbers.npy", np.full(CLASSES, 2, dtype=np.float32))
+    module = Factor()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # writing to it is a crash
+        module.file = torch.from_numpy(np.load(tmp_path / "numbers.npy", mmap_mode="r"))
+    module.leaf = torch.ones(CLASSES, requires_grad=True)
+    module.leaf.grad = torch.full((CLASSES,), 3.0)
+    module.forward = types.MethodType(
+        lambda self, x: Two.forward(self, x) * self.factor * self.file * self.leaf, module
+    )
+    pending = module(INPUTS).sum()
+    task(module)
+    assert module.leaf.grad.tolist() == [3.0] * CLASSES
+    pending.backward()
+    assert module.file.tolist() == [2.0] * CLASSES
+
+
+def held_twice(module):
+    keep = module.keep = torch.tensor([True, False, True])
+    module.row = keep[None]
+    module.post = lambda logits: logits * keep
+
+
 @pytest.mark.parametrize("engine", ["sequential", "vmap"])
 @pytest.mark.parametrize(
     "holding",
@@ -262,6 +288,7 @@ def test_a_module_may_hold_numbers_of_any_kind():
         by_a_slot,
         by_the_default_of_a_table,
         by_an_array,
+        held_twice,
         by_an_object,
         by_what_a_parameter_remembers,
         by_its_class,
