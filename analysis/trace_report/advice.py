@@ -114,10 +114,14 @@ class Snapshots:
     @property
     def rounds(self) -> str:
         """`complete` in words."""
-        least, most = self.complete
-        if least == most:
-            return f"{least:.2%} of the rounds"
-        return f"{least:.2%} to {most:.2%} of the rounds (not all clients were observed)"
+        return share_of_rounds(*self.complete)
+
+
+def share_of_rounds(least: float, most: float) -> str:
+    """A share of the rounds, at least and at most, in words."""
+    if least == most:
+        return f"{least:.2%} of the rounds"
+    return f"{least:.2%} to {most:.2%} of the rounds (not all clients were observed)"
 
 
 def snapshots(log: Log) -> Snapshots:

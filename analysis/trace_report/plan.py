@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from analysis.plan_command import plan_content, task_of
+from analysis.trace_report.advice import share_of_rounds
 from analysis.trace_report.counts import participants_at_most
 from analysis.trace_report.report import TraceReport
 from analysis.traces.log import Bools, Ints
@@ -83,11 +84,14 @@ def _held(
         if task.who.empty and most.all() and (statement.somebody or statement.participants is not None):
             whom.append("Some rounds are empty at the rates of the observed rounds, which sum to less than 1.")
         return replace(outcome, why=" ".join([outcome.why, *lacking, *whom]))
-    notes, room = list(outcome.verdict_notes), report.snapshots
+    notes = list(outcome.verdict_notes)
     if "window" in outcome.names and of_window:
         notes.append(of_window)
-    if statement.participants is not None and room.complete[0] < 1:  # the server asks for clients, which may be away
-        notes.append(f"All clients were on in {room.rounds} of the log.")
+    everybody = int(task.constants["n_clients"])
+    complete = [float(np.mean(each == everybody)) for each in (report.participants, most)]
+    if statement.participants is not None and complete[0] < 1:  # the server asks for clients, which may be away
+        who = f"All {everybody} clients that took part" if away else "All clients"
+        notes.append(f"{who} were on in {share_of_rounds(*complete)} of the log.")
     if away:
         notes.append(f"f is the mean over the clients that took part; {away} never did.")
     return replace(outcome, verdict_notes=tuple(notes))

@@ -265,3 +265,16 @@ def test_a_window_below_what_the_log_admits_is_told(tmp_path: Path) -> None:
     assert "E = 2 is given; the log admits 3, if clients were off unobserved." in notes[2]
     assert "E = " not in notes[3]
     assert "E = 3 in all rounds; the 4 rounds of the log show at least 2, and this if clients" in notes[None]
+
+
+def test_the_clients_that_are_said_to_be_there_are_those_of_the_plan(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    constants = (
+        "initial_gap = 1\nsmoothness = 1\nnoise_std = 0.5\ngradient_bound = 2\nlocal_steps = 1\ncohort_size = 1\n"
+    )
+    file.write_text(f'target = 0.5\nalgorithms = ["fedlaavg"]\n[constants]\n{constants}')
+    on = np.array([[1, 1, 0], [1, 0, 0], [1, 1, 0]])
+    notes = " ".join(planned(trace_report(dense(on)), file)[1][0].verdict_notes)
+    assert "All 2 clients that took part were on in 66.67% of the rounds of the log." in notes
+    on[1, 1] = 1
+    assert "were on in" not in " ".join(planned(trace_report(dense(on)), file)[1][0].verdict_notes)
