@@ -68,27 +68,31 @@ class StopsLearning(Right):
         return super().update(participated) if self.rounds < 200 else self.weights
 
 
-class NegativeAfterAWhile(Right):
-    """After 120 rounds away a weight is -1."""
+class Remembers(Right):
+    """Has one more number a client, which its state has, too."""
 
     def __init__(self, n_clients: int) -> None:
         super().__init__(n_clients)
-        self._away = np.zeros(n_clients, dtype=int)
+        self._more = np.zeros(n_clients, dtype=int)
+
+    def state_dict(self) -> Any:
+        return {**super().state_dict(), "more": self._more.copy()}
+
+    def load_state_dict(self, state: Any) -> None:
+        self._more = state["more"].copy()
+        super().load_state_dict({name: value for name, value in state.items() if name != "more"})
+
+
+class NegativeAfterAWhile(Remembers):
+    """After 120 rounds away a weight is -1."""
 
     @property
     def weights(self) -> Any:
-        return np.where(self._away > 120, -1.0, super().weights)
+        return np.where(self._more > 120, -1.0, super().weights)
 
     def update(self, participated: Any) -> Any:
-        self._away = np.where(participated, 0, self._away + 1)
+        self._more = np.where(participated, 0, self._more + 1)
         return super().update(participated)
-
-    def state_dict(self) -> Any:
-        return {**super().state_dict(), "away": self._away.copy()}
-
-    def load_state_dict(self, state: Any) -> None:
-        self._away = state["away"].copy()
-        super().load_state_dict({name: value for name, value in state.items() if name != "away"})
 
 
 class MeansOfMany(Right):
@@ -157,23 +161,12 @@ class ForgetsTheOpenInterval(Right):
         self._open = np.where(self._open > 0, self._open - 1, 0)
 
 
-class CountsOffOnes(Right):
+class CountsOffOnes(Remembers):
     """Takes a round with the client for one without, and conversely, once it has seen eight in a row."""
 
-    def __init__(self, n_clients: int) -> None:
-        super().__init__(n_clients)
-        self._streak = np.zeros(n_clients, dtype=int)
-
     def update(self, participated: Any) -> Any:
-        self._streak = np.where(participated, self._streak + 1, 0)
-        return super().update(np.where(self._streak > 8, False, participated))
-
-    def state_dict(self) -> Any:
-        return {**super().state_dict(), "streak": self._streak.copy()}
-
-    def load_state_dict(self, state: Any) -> None:
-        self._streak = state["streak"].copy()
-        super().load_state_dict({name: value for name, value in state.items() if name != "streak"})
+        self._more = np.where(participated, self._more + 1, 0)
+        return super().update(np.where(self._more > 8, False, participated))
 
 
 class OpenIntervalCounts(Right):
