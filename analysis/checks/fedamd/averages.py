@@ -11,7 +11,7 @@ import sympy
 from sympy import Symbol
 
 from analysis.checks import CheckBook, Depth, mutate, put, times, without
-from analysis.checks.certificates import Fact, identity, proved
+from analysis.checks.certificates import Fact, confirmed, identity, proved
 from analysis.checks.fedamd.displacement import rhs
 from analysis.checks.fedamd.searching import fails_only_without, met, unbroken
 from analysis.checks.points import held_at
@@ -219,23 +219,37 @@ def coin_tree(claim: Claim, point: Point) -> Sides:
 @checks(
     fedamd.lemB2b,
     mutants=[put("bound", letter, letter**2) for letter in (fedamd.sum_square, fedamd.deviation)]
-    + [times("bound", F(1, 4))],
+    + [times("bound", F(9, 10)), mutate("bound", "only the means", lambda e: e.subs(vectors, 0))],
 )
-def means_alone_and_deviations_alone(claim: Claim, depth: Depth) -> Evidence:
-    """Three equal numbers without a deviation, or three signs, both small and large."""
+def means_and_deviations_apart(claim: Claim, depth: Depth) -> Evidence:
+    """The sum is that of the conditional means and that of the differences from them, whose products vanish."""
     points: list[Point] = [
         {"means": (mean,) * 7, "deviations": (deviation,) * 7}
         for size in (F(1, 50), 2) for mean, deviation in ((size, 0), (0, size))
     ]  # fmt: skip
-    return held_at(coin_tree, claim, points, domain="means or deviations of 1/50 or 2")
-
-
-@checks(
-    fedamd.lemB2b, mutants=[times("bound", F(1, 4)), mutate("bound", "only the means", lambda e: e.subs(vectors, 0))]
-)
-def martingale_differences(claim: Claim, depth: Depth) -> Evidence:
-    """A search over trees of three signs."""
-    return unbroken(coin_tree, claim, depth, "Conditional means and deviations free at every node.")
+    found = held_at(
+        coin_tree, claim, points, summary="No violation by means or deviations alone", domain="sizes of 1/50 or 2"
+    )
+    means, differences, before = (Symbol(name, real=True) for name in ("means", "differences", "before"))
+    chance, up = Symbol("chance", positive=True), Symbol("up", real=True)
+    down = -chance * up / (1 - chance)  # so that the difference has conditional mean zero
+    facts = [
+        identity(
+            "2 |A|^2 + 2 |B|^2 - |A + B|^2 = |A - B|^2",
+            2 * means**2 + 2 * differences**2 - (means + differences) ** 2 - (means - differences) ** 2,
+        ),
+        identity(
+            "a difference of conditional mean zero adds its own square to E|sum|^2",
+            chance * (before + up) ** 2 + (1 - chance) * (before + down) ** 2
+            - before**2 - chance * up**2 - (1 - chance) * down**2,
+        ),
+        identity(
+            "the bound is 2 E|sum of means|^2 + 2 a squared deviations",
+            rhs(claim) - 2 * fedamd.sum_square - 2 * vectors * fedamd.deviation**2,
+        ),
+    ]  # fmt: skip
+    proof = proved(facts, found, "Means and differences apart, and a squared sum of differences is their squares.")
+    return confirmed(proof, unbroken(coin_tree, claim, depth, "A search with both free at every node:"))
 
 
 # ---- Lemma B.3 -------------------------------------------------------------------------------------------
