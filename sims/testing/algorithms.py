@@ -199,24 +199,29 @@ def _affine(algorithm: Algorithm, hyper: Any, cases: list[Scenario]) -> Outcome:
     """
     for case in cases:
         alike = [_of_replicate(slots, 0, 2) for slots in case.rounds]
-        before = states(algorithm, hyper, dataclasses.replace(case, rounds=alike[:-1]))[-1]
-        for name, value in before.discrete.items():
-            if not (value == value[:1]).all():
-                return f"discrete state {name!r} depends on the linear one"
-        all_four = State(
-            {
-                name: np.concatenate([v, *(k * v[:1] - (k - 1) * v[1:] for k in MIXED)])
-                for name, v in before.linear.items()
-            },
-            {name: np.concatenate([v, v]) for name, v in before.discrete.items()},
-        )
-        last = dataclasses.replace(case, rounds=[_of_replicate(case.rounds[-1], 0, 4)])
-        (after,) = states(dataclasses.replace(algorithm, init=partial(_begun, all_four)), hyper, last)
-        for name, (a, b, *mixed) in after.linear.items():
-            for k, found in zip(MIXED, mixed, strict=True):
-                if not (found == k * a - (k - 1) * b).all():
-                    what = f"{name!r} at {k} a - {k - 1} b is not {k} f(a) - {k - 1} f(b)"
-                    return f"a round is not affine in the linear state: {what}"
+        begun = algorithm.init(hyper, exact(case.x0), case.n_clients)
+        reached = states(algorithm, hyper, dataclasses.replace(case, rounds=alike[:-1]))
+        for t, before in enumerate([begun, *reached]):
+            for name, value in before.discrete.items():
+                if not (value == value[:1]).all():
+                    return f"discrete state {name!r} depends on the linear one"
+            wrong = _mixes(algorithm, hyper, dataclasses.replace(case, rounds=[case.rounds[t]]), before)
+            if wrong:
+                return f"round {t} is not affine in the linear state: {wrong}"
+    return None
+
+
+def _mixes(algorithm: Algorithm, hyper: Any, case: Scenario, before: State) -> Outcome:
+    all_four = State(
+        {name: np.concatenate([v, *(k * v[:1] - (k - 1) * v[1:] for k in MIXED)]) for name, v in before.linear.items()},
+        {name: np.concatenate([v, v]) for name, v in before.discrete.items()},
+    )
+    alike = dataclasses.replace(case, rounds=[_of_replicate(case.rounds[0], 0, 4)])
+    (after,) = states(dataclasses.replace(algorithm, init=partial(_begun, all_four)), hyper, alike)
+    for name, (a, b, *mixed) in after.linear.items():
+        for k, found in zip(MIXED, mixed, strict=True):
+            if not (found == k * a - (k - 1) * b).all():
+                return f"{name!r} at {k} a - {k - 1} b is not {k} f(a) - {k - 1} f(b)"
     return None
 
 

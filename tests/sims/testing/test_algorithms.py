@@ -62,6 +62,12 @@ def squares(state: State, cohort: Cohort, local: Local, hyper: Any) -> State:
     return State({"x": x + x * x / 1024})
 
 
+def squares_at_first(state: State, cohort: Cohort, local: Local, hyper: Any) -> State:
+    after = fedlaavg.apply(state, cohort, local, hyper)
+    x, first = after.linear["x"], (state.discrete["age"] == 0).all(-1)[..., None]
+    return dataclasses.replace(after, linear={**after.linear, "x": x + x * x * first / 1024})
+
+
 @dataclasses.dataclass(frozen=True)
 class TakesAnything:
     local_lr: Any
@@ -77,6 +83,7 @@ FAULTS: dict[str, tuple[Algorithm, set[str]]] = {
     "counts padding": (fedavg_with(counts_padding), {"padding", "floats"}),
     "favours client 0": (fedavg_with(favours_client_0), {"renaming"}),
     "squares": (fedavg_with(squares), {"affine"}),
+    "squares at first": (dataclasses.replace(fedlaavg, apply=squares_at_first), {"affine"}),
     "clips far models": (fedavg_with(clips_far_models), {"affine"}),
     "declares too much": (fedavg_with(server_vectors=lambda n: 2), {"declared costs"}),
     "declares too little": (dataclasses.replace(fedlaavg, client_vectors=0), {"declared costs"}),
