@@ -24,7 +24,7 @@ SPACE: dict[str, Domain] = {
     "noise_size": Real(0, 2),
     "anchor_batch": Whole(1, 4),
 }
-READINGS: dict[str, Domain] = {"reading": Choice(("mean", "virtual"))}
+READINGS: dict[str, Domain] = {"reading": Choice(("mean", "conditional", "virtual"))}
 
 
 def _not_negative(value: Any) -> Any:

@@ -101,9 +101,11 @@ lemE2 = paper.claim(
     uses=("fedamd.A41", "fedamd.A42", "fedamd.A43", "fedamd.eq42", "fedamd.eq96"),
     repaired_by="fedamd.lemE3.repaired",
     gap="The proof leaves out the variance due to which clients refreshed their caches, which grows with the global "
-    "step; at Theorem 4.8's step no violation is known. (L_sigma^2 in the second condition stands for L_sigma. (121) "
-    "prints the noise without the indicator 1{b<n} that its proof, (131), has: read with it. What E g_t is given is "
-    "not said: read as in (113), and tried as the mean over all runs and as the virtual average h_t.)",
+    "step; at Theorem 4.8's step no violation is known. What E g_t is given is not said: read as in (113), and tried "
+    "as the mean over all runs and as the virtual average h_t. (121) prints |grad F(x_t)|^2 without E; if that gives "
+    "the rounds before, E g_t is g_t itself, and no violation is known at any step, but (113) then fails. (L_sigma^2 "
+    "in the second condition stands for L_sigma. (121) prints the noise without the indicator 1{b<n} that its proof, "
+    "(131), has: read with it.)",
 )  # fmt: skip
 
 lemE3 = paper.claim(
@@ -129,7 +131,9 @@ lemE3 = paper.claim(
     uses=("fedamd.lemB1", "fedamd.lemB3", "fedamd.lemE2", "fedamd.eq139", "fedamd.eq154"),
     repaired_by="fedamd.lemE3.repaired",
     gap="As for Lemma E.2: no condition on the global step is stated, and the variance due to who refreshed its cache "
-    "is left out. At Theorem 4.8's step no violation is known.",
+    "is left out. No violation is known at Theorem 4.8's step, or at any with E g_t as g_t itself, which the E printed "
+    "at F(x_{t+1}) alone suggests. From (154) to (132) K >= 4 is needed at the largest local step. (Printed for "
+    "probabilities p_t that may change: p is that of round t.)",
 )  # fmt: skip
 
 # ---- Theorem 4.8 -----------------------------------------------------------------------------------------
