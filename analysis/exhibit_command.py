@@ -123,11 +123,14 @@ def _made(
             )
         lacking = [file for file in filled if file not in own or own[file].status != "complete"]
         lacking = [file for file in lacking if file not in given.faulty]
-        if lacking and not setting.run:
+        if lacking:
             without = "has cells that were not run" if kind == "tables" else "lacks runs" if own else "is not drawn"
             without = "has runs that were interrupted" if all(file in own for file in lacking) else without
             without = "has empty cells" if kind == "tables" and given.absent else without
-            setting.tell(f"{name} {without}: {_offer(f'{kind} {name}', lacking, setting)}")
+            if not setting.run:
+                setting.tell(f"{name} {without}: {_offer(f'{kind} {name}', lacking, setting)}")
+            elif not set(failed).isdisjoint(lacking):
+                setting.tell(f"{name} {without}: what it lacks cannot be run here")
     if failed:
         raise InputError("experiments", failed[0], f"ones that can be run here; {len(failed)} cannot")
 

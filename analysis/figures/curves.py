@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -221,7 +222,7 @@ def _line(
     mean, sd = unit * found.mean, unit * found.sd
     columns = (found.seeds.tolist(), found.rounds.tolist(), mean.tolist(), sd.tolist())
     rows: list[dict[str, Any]] = [
-        {"algorithm": label, "metric": words, "seeds": n, "round": t, "mean": m, "sd": s}
+        {"algorithm": label, "metric": words, "seeds": n, "round": t, "mean": m, "sd": None if np.isnan(s) else s}
         for n, t, m, s in zip(*columns, strict=True)
     ]
     x: FloatArray = found.rounds.astype(float)
@@ -254,10 +255,12 @@ def _against(against: str, seeds: Sequence[int], width: float) -> str:
 
     width   of the axes with what is beside them, in inches; a label that is wider stands in two lines
     """
-    if against != ROUND:
-        return COSTS[against][0]
-    label = f"round (band: one sd, n = {in_seeds(seeds)})" if seeds else ROUND
-    return label if len(label) <= BELOW * width else label.replace("sd, ", "sd,\n")
+    name = ROUND if against == ROUND else COSTS[against][0]
+    if not seeds:
+        return name
+    behind = f"n = {in_seeds(seeds)}".replace(" ", "\N{NO-BREAK SPACE}")
+    spread = behind if set(seeds) == {1} else f"band: one sd, {behind}"
+    return textwrap.fill(f"{name} ({spread})", int(BELOW * width)).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def _frame(axes: Axes) -> bool:
@@ -268,13 +271,21 @@ def _frame(axes: Axes) -> bool:
     drawn = [(np.asarray(line.get_xdata()), np.asarray(line.get_ydata())) for line in axes.lines]
     edges = [np.asarray(path.vertices) for bands in axes.collections for path in bands.get_paths()]
     drawn += [(points[:, 0], points[:, 1]) for points in edges]
-    late = [y[x >= FIRST * x.max()] for x, y in drawn]
+    late = [_from(FIRST * x.max(), x, y) for x, y in drawn]
     values = np.concatenate([some[np.isfinite(some)] for some in late] or [np.array([])])
     if not values.size:
         return True
     margin = 0.08 * (np.ptp(values) or 1)
     bottom, top = axes.set_ylim(values.min() - margin, values.max() + margin)
     return not any(np.any(np.isfinite(y) & ((y < bottom) | (y > top))) for _, y in drawn)
+
+
+def _from(start: float, x: FloatArray, y: FloatArray) -> FloatArray:
+    """The y of the points with x >= start, and of those that a line of few points has between them at the start."""
+    before, after = np.minimum(x[:-1], x[1:]), np.maximum(x[:-1], x[1:])
+    at = np.flatnonzero((before < start) & (start < after))
+    share = (start - x[at]) / (x[at + 1] - x[at])
+    return np.concatenate([y[x >= start], y[at] + share * (y[at + 1] - y[at])])
 
 
 def dots(axes: Axes, numbers: Sequence[Number | None], line: tuple[str, Any], **drawn: Any) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from analysis.exhibits import Given
-from analysis.figures.curves import OUTSIDE
+from analysis.figures.curves import FIRST, OUTSIDE
 from analysis.figures.fedamd import figures, period
 from analysis.figures.fedamd.training import METHODS, PROBABILITIES, files
 from analysis.figures.style import Picture
@@ -46,7 +47,7 @@ def test_methods_over_rounds_and_gradients(tmp_path: Path) -> None:
     assert lines_of(picture) == {f"{a} of 100 clients": 6 for a in (20, 40, 100)}
     above, below = picture.figure.axes[0], picture.figure.axes[3]
     assert (above.get_xlabel(), below.get_xlabel()) == (
-        "round (band: one sd,\nn = 3 seeds)", "gradients, $10^5$ samples"
+        "round (band: one sd,\nn = 3 seeds)", "gradients, $10^5$ samples\n(band: one sd, n = 3 seeds)"
     )  # fmt: skip
     assert {str(line.get_label()) for line in below.lines} == set(METHODS)
     for line in below.lines:
@@ -95,6 +96,16 @@ def test_bands_lie_in_the_frame_but_for_a_steep_beginning_which_is_said(start: f
         for x, y in (xy for bands in axes.collections for path in bands.get_paths() for xy in path.vertices):
             assert x < 5 or bottom < y < top
     assert (OUTSIDE in picture.notes) is (start > 1)
+
+
+def test_what_lies_outside_of_the_frame_is_a_twentieth_of_a_line_of_three_points_too(tmp_path: Path) -> None:
+    picture = drawn("fig4", "smoke", tmp_path, lambda k, seed, t: 0.0 if t else 50.0)
+    assert OUTSIDE in picture.notes
+    for axes in picture.figure.axes:
+        for line in axes.lines:
+            x, y = (np.asarray(own, dtype=float) for own in line.get_data())
+            bottom, top = axes.get_ylim()
+            assert bottom < np.interp(FIRST * x[-1], x, y) < top < y[0]
 
 
 @pytest.mark.parametrize("scale", ["paper", "laptop", "smoke"])

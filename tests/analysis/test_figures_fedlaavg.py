@@ -55,7 +55,7 @@ def test_every_availability_has_a_panel_with_sequential_sgd(
         names = ["FedLaAvg, C = 10", "FedLaAvg, C = 1", "FedAvg", "FedProx", "FedSGD"]
         wanted = {line: unit * (n + 0.1 * k) for k, line in enumerate(names)} | {"sequential SGD": unit * 5}
         assert ends == pytest.approx(wanted)
-        assert axes.get_xlabel() == "round (band: one sd,\nn = 1 seed)"
+        assert axes.get_xlabel() == "round (n = 1 seed)"
         own = [r for r in picture.rows if r["data"] == title]
         assert {r["metric"] for r in own} == {metric}
         assert {r.get("line", r["algorithm"]): r["mean"] for r in own if r["round"] == 4} == pytest.approx(wanted)

@@ -60,7 +60,7 @@ def rates(given: Given) -> Picture:
         what = r"average of $E|\nabla F|^2$, times $(mKR)^{1/2}$"  # a browser sets a root of an SVG without its line
         figure.axes[0].set_ylabel(f"{what}\n(loss$^2$/param.$^2$)")
     notes = [
-        "Two clients, (x - 1)²/2 and (x + 1)²/2, one of them a round; without a snapshot it is the first",
+        "Two clients, (x - 1)²/2 and (x + 1)²/2, one of them a round; without a snapshot it is the first. From x = 0",
         "Each line begins where the corollary does: R ≥ max(K³, 64 K), so later for K > 1",
     ]
     return Picture(figure, rows, notes=notes)

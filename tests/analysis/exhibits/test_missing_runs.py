@@ -329,7 +329,8 @@ def test_missing_runs_are_made_on_demand(
     with pytest.raises(InputError, match="1 cannot"):
         next(made)
     assert told == [
-        "svhn.toml cannot be run: data set must be fetched first (run: fltheory data fetch svhn); got 'svhn'"
+        "svhn.toml cannot be run: data set must be fetched first (run: fltheory data fetch svhn); got 'svhn'",
+        "mine.svhn is not drawn: what it lacks cannot be run here",
     ]
 
 
