@@ -56,11 +56,13 @@ def link(claim: Claim, root: str) -> Html:
 
 
 def counted(facts: Facts, claims: Iterable[Claim], root: str, **chosen: str) -> Html:
-    """How many claims have each verdict, each number a link to the list with filters set."""
-    entries = []
+    """How many claims have each verdict, and are none of a paper's; each a link to the list with filters set."""
+    claims, entries = list(claims), []
+    ours = facts.counts(claim for claim in claims if claim.origin == "ours")
     for verdict, number in facts.counts(claims).items():
         href = f"{root}{AT}?{urlencode({**chosen, 'verdict': verdict})}"
-        entries.append(element("li", element("a", badge(verdict), f" {number}", href=href)))
+        said = f" {number}, {ours[verdict]} of them ours" if verdict in ours else f" {number}"
+        entries.append(element("li", element("a", badge(verdict), said, href=href)))
     return element("ul", *entries, class_="counts")
 
 

@@ -15,7 +15,7 @@ const command = (name) => {
   const letter = WORDS[name.toLowerCase()] ?? "";
   return /^[A-Z]/.test(name) && /^\p{L}$/u.test(letter) ? letter.toUpperCase() : WORDS[name] ?? name;
 };
-const plain = (text) => lower(text
+const plain = (text) => lower(text.replace(/\\[dt]?frac *\{([^{}]*)\} *\{([^{}]*)\}/g, "$1/($2)")
   .replace(/\\le(?![A-Za-z])/g, "<=").replace(/\\ge(?![A-Za-z])/g, ">=").replace(/\\([A-Za-z]+)/g, (_, name) => command(name))
   .replace(/[²³¹⁰-ⁿ]+/g, "^$&").replace(/[₀-ₜᵢ-ᵥⱼ]+/g, "_$&").normalize("NFKC"))
   .replace(/[{}\\]/g, "").replace(/[a-z]+/g, (word) => WORDS[word] ?? word)
@@ -45,6 +45,7 @@ const number = document.getElementById("number");
 
 // What stands in quotes, whatever they look like, is found as it is: these words, in this order.
 const asked = (text) => plain(text.replace(/[“”„«»]/g, '"').replace(/[‘’]/g, "'").replace(/(?<!\S)'([^']+)'(?!\S)/g, '"$1"'))
+  .replace(/\/ *\([^()"]*\)/g, (below) => below.replace(/ /g, "")) // a denominator is one word
   .replace(/\s+/g, " ").match(/"[^"]+"|[^ "]+/g)?.map((part) => part.replace(/"/g, "").trim()).filter(Boolean) ?? [];
 
 function show() {

@@ -23,9 +23,9 @@ def home_page(facts: Facts) -> str:
         element(
             "p",
             f"{len(ledger)} claims: the numbered statements of {len(ledger.papers)} papers on federated learning "
-            "under partial client participation, and what we put beside them. Each was checked as far as we could: "
-            "by algebra, in exact numbers, by search or simulation. These pages say what was found, and how to find "
-            "it again.",
+            "under partial client participation, and, counted as ours, what we put beside them: repairs, improvements "
+            "and other readings. Each was checked as far as we could: by algebra, in exact numbers, by search or "
+            "simulation. These pages say what was found, and how to find it again.",
         ),
         counted(facts, ledger.values(), ""),
         section("Papers", items(papers, class_="plain")),

@@ -182,6 +182,8 @@ FOUND = "rows => rows.filter(row => !row.hidden).map(row => row.cells[0].textCon
         (("½", "1/2"), "fedlaavg.thm3", "amplified.alg1"),
         (("x0", "x_0", "x₀", "x_{0}"), "fedamd.alg1.k0", "fast.ass2"),
         (("Σ", "∑", "sum"), "amplified.rho", "amplified.cor32"),
+        (("1/(8KL)", "1/(8 K L)", "1 /(8 KL)", r"\frac{1}{8KL}", r"\frac{1}{8 K L}"), "fast.thm1", "fast.thm2.main"),
+        (("η ≤ 1/(8KL)", "eta <= 1/(8 K L)", r"\eta \leq \frac{1}{8KL}"), "fast.thm1", "fast.thm2.main"),
     ],
 )
 def test_formulas_are_found_however_they_are_spelled(

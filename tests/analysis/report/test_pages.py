@@ -82,6 +82,17 @@ def test_a_page_says_what_was_recorded(pages: Pages) -> None:
         assert (f"the one that was read: {claim.edition}." in said) is against, id_
 
 
+def test_what_is_ours_is_counted_apart_where_verdicts_are(pages: Pages) -> None:
+    """A paper is not to be charged with a reading that nobody printed."""
+    for at, claims in [("index.html", ledger), *((f"papers/{n}.html", p.claims) for n, p in ledger.papers.items())]:
+        found = [(claim.origin, recorded()[claim.id]["verdict"]) for claim in claims.values()]
+        for verdict in {verdict for _, verdict in found}:
+            ours = found.count(("ours", verdict))
+            said = f"{verdict} {ours + found.count(('paper', verdict))}" + (f", {ours} of them ours" if ours else "")
+            entries = ["".join(one.itertext()) for one in pages[at].iterfind(".//ul[@class='counts']/li")]
+            assert said in entries, at
+
+
 def test_every_formula_is_set(pages: Pages) -> None:
     for id_, claim in ledger.items():
         page = pages[f"claims/{id_}.html"]
