@@ -31,7 +31,10 @@ from analysis.figures.style import LINES, notebook_style
 from analysis.stored_runs import runs_of
 from analysis.trials import conditions_at
 from fltheory.ledger import ledger
-from fltheory.participation import UniformSubset, WeightedDraws
+from fltheory.participation import WeightedDraws
+from sims.algorithms.protocol import State
+from sims.arrays import marked
+from sims.selection import all_available, snapshot
 
 notebook_style()
 
@@ -80,8 +83,23 @@ run = runs_of([FILE], "laptop", root / "results")[FILE]
 table = run.data()
 assert (run.experiment["rounds"], run.experiment["replicates"]) == (rounds, 2)
 ends = table.filter(pl.col("round") == rounds)
-for label, process in {"q = 0": beta, "q = 1": UniformSubset(roles, cohort)}.items():
-    drawn = np.array([process.sample(rounds, seed).sum(axis=0).max() for seed in range(1500)])
+
+
+def by_snapshots(traces):
+    """How often each role is asked with q = 1, by the rule of the run itself, without its training."""
+    select, rng, memory, times = snapshot(cohort, all_available(), probability=1), np.random.default_rng(0), {}, 0
+    for _ in range(rounds):
+        asked, memory = select(np.ones((traces, roles), dtype=bool), State({}), memory, rng)
+        times = times + marked(asked.clients, asked.valid, roles)
+    return times
+
+
+traces = {
+    "q = 0": np.array([beta.sample(rounds, seed).sum(axis=0) for seed in range(1500)]),
+    "q = 1": by_snapshots(1500),
+}
+for label, times in traces.items():
+    drawn = times.max(axis=-1)
     seen = [int(one) for one in ends.filter(pl.col("algorithm") == label)["most_participations"]]
     low, high = np.quantile(drawn, (0.005, 0.995))
     print(f"{label}: the two seeds {seen}; 99 % of the traces {low:.0f} to {high:.0f}")
@@ -95,8 +113,8 @@ assert max(seen) == 8
 
 # %% [markdown]
 # One seed of $q = 1$ has a role that was asked 8 times, where a uniform draw has such a role once in thousands of
-# runs. The law of the draws is right, as the traces show: this seed is a rare one. With two seeds such luck is not
-# averaged away, and exact theory is what tells it from a mistake.
+# runs. The law of the draws is right, as the traces show, which the run's own rule drew: this seed is a rare one. With
+# two seeds such luck is not averaged away, and exact theory is what tells it from a mistake.
 
 # %% [markdown]
 # Then the training:
@@ -122,8 +140,8 @@ assert len(set(accuracies)) == 1
 assert max(losses) < np.log(80)
 
 # %% [markdown]
-# All six models end with the very same accuracy, although their parameters differ: all of them name the commonest
-# symbol always. The loss has gone from that of 80 symbols alike towards that of their frequencies, and no further.
+# All six models end with the very same accuracy, although their parameters differ, as models do that name one symbol
+# always. The loss has gone from that of 80 symbols alike towards that of their frequencies, and no further.
 # Such a run shows that text, natural clients and the LSTM work under FAST; it says nothing about $q$. Nor does the
 # theorem promise more:
 

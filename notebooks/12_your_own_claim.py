@@ -167,8 +167,8 @@ print("the point:", witness["point"])
 
 # %% [markdown]
 # ## Look at it
-# Where does the statement fail? Around $p\,t \approx 4$ and beyond: with few participations $1/(n+1)$ is far from
-# linear in $n$. The grid of the check was too far to the left.
+# Where does the statement fail? For small $p$ from $p\,t \approx 3$ on, for large $p$ sooner: with few participations
+# $1/(n+1)$ is far from linear in $n$. The grid of the check was too far to the left.
 
 # %%
 figure, axes = plt.subplots()
@@ -178,6 +178,7 @@ for p in (0.02, 0.1, 0.5, 0.9):
     error = [binom.pmf(n := np.arange(s + 1), s, p) @ (p * (s + 1) / (n + 1) - 1) ** 2 for s in t]
     ratios[p] = np.array(error) * p * (t + 1) / (1 - p)
     axes.semilogx(t, ratios[p], label=f"p = {p}")
+    print(f"p = {p}: more than the bound from about p t = {p * t[ratios[p] > 1][0]:.1f} on")
 axes.axhline(1, color="black", linestyle="--", lw=1, label="Theorem 1 of the draft")
 axes.axhline(2, color="black", linestyle=":", lw=1, label="repaired")
 axes.set(
