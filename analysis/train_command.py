@@ -53,6 +53,7 @@ def sweep_file(
         mark = f" best{_edges(point, points)}" if best.get(point.algorithm) == point else ""
         eta = "" if point.global_lr is None else f"{point.global_lr:g}"
         lines.append(f"{point.algorithm:<28}{point.local_lr:>12g}{eta:>12}{point.value:>14.6g}  {point.key[:12]}{mark}")
+    lines += [f"{point.key[:12]} stopped: {sentence}" for point in points for sentence in point.stopped]
     return "\n".join(lines), without
 
 

@@ -177,6 +177,9 @@ class Experiment(_Table):
         return catalogue.with_defaults(whole, self.weighting.canonical(), look=look)
 
 
+KEYS = (*Experiment.model_fields, "scale", "sweep")  # of a file
+
+
 def read(path: str | Path, scale: str | None = None, **changes: Any) -> Experiment:
     """The experiment of a TOML file, checked. Raises InputError, one sentence, for whatever is wrong with it.
 
@@ -224,6 +227,9 @@ def _content(path: str | Path, scale: str | None = None, **changes: Any) -> dict
         raise InputError("experiment", str(path), f"a text file that can be read ({error})") from None
     except (ValueError, RecursionError) as error:  # ValueError: also a number of too many digits
         raise InputError("experiment", str(path), f"a TOML file ({error})") from None
+    for key in content:
+        if key not in KEYS:
+            raise InputError("key of the experiment", key, one_of(key, KEYS))
     if content.get("kind") == "train" and not isinstance(content.get("start", {}), Mapping):  # a scale may undo a table
         raise InputError("start", content["start"], "left out: a model has its own first parameters")
     scales = content.pop("scale", {})
@@ -239,7 +245,7 @@ def _content(path: str | Path, scale: str | None = None, **changes: Any) -> dict
 
 def _check_scales(scales: Any) -> None:
     """Refuse tables of scales that no scale could be read from; the values are checked where their scale is."""
-    known = [*Experiment.model_fields, "sweep"]
+    known = [key for key in KEYS if key != "scale"]
     for name, table in scales.items() if isinstance(scales, Mapping) else [("NAME", scales)]:
         if not isinstance(table, Mapping):
             raise InputError(f"scale.{name}", table, "a table of what is different at that scale")

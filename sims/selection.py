@@ -135,6 +135,23 @@ def strength_of(selection: Selection) -> Any:
     return getattr(selection, "keywords", {}).get("strength", 0)
 
 
+def largest(selection: Selection, n_clients: int) -> int:
+    """The most of so many clients that a selection asks in a round; all of them if it is none of this module.
+
+    >>> largest(uniform(4), 100), largest(snapshot(8, otherwise=always(2, 0), interval=5), 100)
+    (4, 8)
+    """
+    kind, settings = getattr(selection, "func", None), getattr(selection, "keywords", {})
+    most = n_clients
+    if kind is _always:
+        most = len(set(settings["clients"]))
+    elif kind in (_uniform, _least_recently_used, _permutation):
+        most = settings["size"]
+    elif kind is _snapshot:
+        most = max(settings["size"], largest(settings["otherwise"], n_clients))
+    return min(most, n_clients)
+
+
 def _all_available(
     available: np.ndarray, state: State, memory: Memory, rng: np.random.Generator | None
 ) -> tuple[Cohort, Memory]:

@@ -235,7 +235,8 @@ def _outputs(module: nn.Module, inputs: Tensor, what: str = "inputs") -> Tensor:
     given, name = inputs.clone(), type(module).__name__
     own = [part for _, part in module.named_parameters()]
     watched = drawing_nothing(generators(module, inputs.device), module), unwritten(module, own, numbers=True)
-    whose = refusing(module, "one for", f"{what} {tuple(inputs.shape)} of {str(inputs.dtype).removeprefix('torch.')}")
+    shape, kind = tuple(inputs.shape), str(inputs.dtype).removeprefix("torch.")
+    whose = refusing(module, "one for", f"{what} {shape} of {kind}, samples of shape {shape[1:]}")
     with whose, torch.set_grad_enabled(torch.is_grad_enabled()), watched[0], watched[1]:
         found = module(given)
     if given._version or not torch.equal(given, inputs):  # a version counts what torch writes, also the same number

@@ -16,12 +16,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 
 from fltheory.errors import InputError, one_of
-from sims.training.copies import copied
+from sims.training.copies import copied, same
 
 POLICIES = ("refuse", "keep", "average")
 
@@ -71,7 +70,7 @@ def changed(module: nn.Module, inputs: Tensor, *, training: bool) -> set[str]:
     if replaced := [name for name, buffer in held.items() if after.get(name) is not buffer]:
         raise InputError("module", replaced, "one that writes into its buffers and does not replace them")
     counts = counts_of_batches(module)
-    return {n for n, old in before.items() if n not in counts and not torch.equal(old, after[n])}
+    return {n for n, old in before.items() if n not in counts and not same(old, after[n])}
 
 
 @contextmanager

@@ -21,17 +21,17 @@ from torch.nn.functional import cross_entropy
 
 from fltheory.errors import InputError
 from sims.training.buffers import counts_of_batches
+from sims.training.copies import same
 from sims.training.engines import Batches, Engine, logits_of, step_of
 from sims.training.layout import SETTLED, Layout
 from sims.training.spoil import OF_ITS_OWN, is_plain, reading_nothing_of
-from sims.training.watch import Reader, drawing_nothing, own_randomness, unwritten
+from sims.training.watch import FORGETFUL, Reader, drawing_nothing, own_randomness, unwritten
 
 REACH = 0.02  # of a step, in lengths of the model if that is above 1
 APART = {"sequential": 1e-5}  # most relative difference from the loop, by a parameter (found: none on a CPU) ...
 OTHERS = 1e-3  # ... and of the other engines (found: 1e-5; more where rounding takes another side of a ReLU)
 SLIGHT = 1e-5  # beside this of the difference by all parameters, as rounding of what is nearly 0 is
 CONTAINERS = (dict, OrderedDict, defaultdict, Counter, set, list, deque)
-FORGETFUL = "one that keeps nothing of earlier calls (such as a count, a mean or a product) and has no noise of its own"
 INPUTS_STAY = "one that leaves its inputs as they are (no inplace=True before the first layer with parameters)"
 AS_THEY_STAND = "one that uses its parameters as they stand (no views of them, nothing made of them before)"
 
@@ -104,19 +104,24 @@ def _put_back(parts: Any, containers: Any, states: Any, numbers: Any, arrays: An
         container.clear()
         (container.extend if isinstance(container, list | deque) else container.update)(before)
     for array, before in arrays:
-        array[...] = before
-    with torch.no_grad():
-        for tensor, before, grad in numbers:
-            if not bool(((tensor == before) | (tensor.isnan() & before.isnan())).all()):
-                tensor.data.copy_(before)  # only if need be: it may be read-only memory, or in a graph of its owner
-            tensor.grad = _copy_of(grad)  # a pass may add to it
+        if array.tobytes() != before.tobytes():  # it may be a file
+            array[...] = before
+    for tensor, before, grad in numbers:
+        _write(tensor.data, before)
+        tensor.grad = _copy_of(grad)  # a pass may add to it
     for tensor, memory, before, grad, trained in states:
         tensor.data, tensor.grad = memory, grad
         tensor.requires_grad_(trained)
-        memory.copy_(before)
+        _write(memory, before)
         for hooks in (tensor._backward_hooks, getattr(tensor, "_post_accumulate_grad_hooks", None)):
             if hooks:
                 hooks.clear()  # without its table torch would still call them
+
+
+def _write(memory: Tensor, before: Tensor) -> None:
+    """Only if need be: it may be memory that can only be read, or a file."""
+    if not same(memory, before):
+        memory.copy_(before)
 
 
 def require_plain_steps(
@@ -290,7 +295,7 @@ class _Loop:
             raise InputError("module", frozen, "one with parameters, all of them trained (requires_grad)")
         if hooked := [n for n, p in now.items() if p._backward_hooks or p._post_accumulate_grad_hooks]:
             raise InputError("module", hooked, "one without hooks on its parameters (hooks on its layers are kept)")
-        if moved := [n for n, (part, before) in self.fixed.items() if not torch.equal(part, before)]:
+        if moved := [n for n, (part, before) in self.fixed.items() if not same(part, before)]:
             raise InputError("module", moved, "one whose buffers stay as they are, or are averaged")
 
 

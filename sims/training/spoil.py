@@ -44,7 +44,7 @@ def spoiled(module: nn.Module) -> Iterator[None]:
 
     What a copy of it makes of inputs then is what it made before, unless it holds parts of the module.
     """
-    held = _reached(module)
+    held = reached(module)
     parts = [(part, part.training) for part in held if isinstance(part, nn.Module)]
     tensors = [(one, one.data) for one in held if isinstance(one, Tensor) and is_plain(one)]
     arrays = [(one, one.copy()) for one in held if isinstance(one, np.ndarray) and _may_be_spoiled(one)]
@@ -76,10 +76,18 @@ def is_plain(tensor: Tensor) -> bool:
 
 
 def _may_be_spoiled(array: np.ndarray[Any, Any]) -> bool:
-    return array.flags.writeable and array.dtype.kind in "fcbiu" and not isinstance(array, np.memmap)
+    return array.flags.writeable and array.dtype.kind in "fcbiu" and owner_of(array) is not None
 
 
-def _reached(module: nn.Module) -> list[Any]:
+def owner_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
+    """The array whose memory this one shows; None for memory that is not numpy's or torch's, such as a file."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    ours = array.base is None or (isinstance(array.base, Tensor) and array.base.untyped_storage().resizable())
+    return array if ours else None
+
+
+def reached(module: nn.Module) -> list[Any]:
     """What a module holds by attributes, in lists and tables, and in other objects: what `copy.deepcopy` copies."""
     found: dict[int, Any] = {}
     left: list[Any] = [module]

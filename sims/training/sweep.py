@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -32,8 +33,9 @@ RANKED = (*(name for name in EVALUATED if name not in PER_CLIENT), *OBJECTIVES) 
 class Point:
     """What one algorithm came to with one pair of step sizes; global_lr is None where the algorithm has none.
 
-    value   of the metric; NaN if a replicate stopped before its end
-    key     of the run in the store
+    value     of the metric; NaN if a replicate stopped before its end
+    key       of the run in the store
+    stopped   where and why replicates stopped before their end, a sentence for each
     """
 
     algorithm: str
@@ -41,6 +43,7 @@ class Point:
     global_lr: float | None
     value: float
     key: str
+    stopped: tuple[str, ...] = ()
 
 
 def sweep(content: Mapping[str, Any], run: Callable[[Experiment], Run]) -> tuple[list[Point], dict[str, Point]]:
@@ -65,7 +68,8 @@ def sweep(content: Mapping[str, Any], run: Callable[[Experiment], Run]) -> tuple
         done = run(experiment)
         data = done.data()
         for label, (local_lr, global_lr) in chosen.items():
-            point = Point(label, local_lr, global_lr, _value(data, label, experiment, grid), done.key)
+            value, stopped = _value(data, label, experiment, grid), _stopped(done.reason, label, labels)
+            point = Point(label, local_lr, global_lr, value, done.key, stopped)
             points.append(point)
             if _better(point.value, best[label].value if label in best else math.nan, grid["metric"]):
                 best[label] = point
@@ -147,6 +151,13 @@ def _value(data: pl.DataFrame, label: str, experiment: Experiment, grid: Mapping
     rounds = own["round"].unique().sort().to_list()[-grid["last"] :]
     mean = own.filter(pl.col("round").is_in(rounds))[grid["metric"]].mean()
     return float(mean) if isinstance(mean, int | float) else math.nan
+
+
+def _stopped(reason: str, label: str, labels: list[str]) -> tuple[str, ...]:
+    """What a run's reason, which is that of all algorithms (`sims.training.run`), says of one."""
+    names = "|".join(map(re.escape, labels))
+    parts = re.split(rf"; (?=(?:{names}), replicate \d+: )", reason)
+    return tuple(part for part in parts if re.match(rf"{re.escape(label)}, replicate \d+: ", part))
 
 
 def _better(value: float, than: float, metric: str) -> bool:

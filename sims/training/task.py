@@ -26,7 +26,7 @@ from sims.problems.base import Constants, Draws
 from sims.training import augment, engines, precision, tables
 from sims.training.accepted import largest_of, require_parameters, require_tensors, require_trainable
 from sims.training.buffers import stepping
-from sims.training.copies import copied
+from sims.training.copies import copied, in_own_memory
 from sims.training.evaluation import Evaluation, class_mixes, evaluated
 from sims.training.layout import Layout
 from sims.training.models.layers import masks_from
@@ -114,7 +114,7 @@ class Task:
         self.device, self.memory = a_device(device), memory
         self.inputs, self.targets = inputs.detach().to(self.device), targets.to(self.device, torch.int64)
         self.test = None if test is None else (test[0].to(self.device), test[1].to(self.device, torch.int64))
-        with with_gradients():
+        with with_gradients(), in_own_memory(module):
             with refusing(module, "one that works with", "these data"):
                 require_parameters(module)
                 self.module = own = copied(module).to(self.device)

@@ -18,8 +18,11 @@ from torch import Tensor, nn
 from fltheory.errors import InputError
 from sims.divergence import Stopped
 from sims.refusals import is_out_of_memory, reason_of
+from sims.training.copies import same
 
 DRAWN = "one that draws no random numbers (dropout of sims.training.models.layers)"
+FORGETFUL = "one that keeps nothing of earlier calls (such as a count, a mean or a product) and has no noise of its own"
+AGAIN_BACKWARD = "backward through the graph a second time"  # what torch says where a result is kept from call to call
 PURE = "one that leaves its parameters as they are (no embedding with max_norm)"
 
 OTHERS = ("buffers", "torch.inference_mode", "local_lr", "weight_decay")  # what else is refused within a pass
@@ -85,14 +88,12 @@ def unwritten(
     copies = [part.detach().clone() for part in parameters] if numbers else []
     yield
     after = [(part._version, part.data_ptr()) for part in parameters]
-    same = [
-        torch.allclose(part, old, rtol=0, atol=0, equal_nan=True) for part, old in zip(parameters, copies, strict=False)
-    ]
-    if before == after and all(same):
+    kept = [same(part, old) for part, old in zip(parameters, copies, strict=False)]
+    if before == after and all(kept):
         return
-    own, same = {id(part): name for name, part in module.named_parameters()}, same or [True] * len(before)
-    pairs = zip(parameters, before, after, same, strict=True)
-    written = [own.get(id(part), "its parameters") for part, old, new, kept in pairs if old != new or not kept]
+    own, kept = {id(part): name for name, part in module.named_parameters()}, kept or [True] * len(before)
+    pairs = zip(parameters, before, after, kept, strict=True)
+    written = [own.get(id(part), "its parameters") for part, old, new, stays in pairs if old != new or not stays]
     raise InputError("module", f"{type(module).__name__}, which writes to {written}", PURE)
 
 
@@ -116,6 +117,8 @@ def refusing(module: nn.Module, allowed: str, what: str, instead: str = "") -> I
     except InputError:
         raise
     except (Exception, SystemExit) as error:
+        if AGAIN_BACKWARD in str(error):
+            raise InputError("module", type(module).__name__, FORGETFUL) from None
         if is_out_of_memory(error):
             allowed, instead = "one that memory holds with", ""
         raise InputError("module", type(module).__name__, f"{allowed} {what} ({reason_of(error)}){instead}") from None

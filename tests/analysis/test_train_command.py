@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -111,6 +112,9 @@ def test_a_sweep_in_which_an_algorithm_always_diverged_says_so(steps, without, f
     code = call(monkeypatch, "sweep", "e.toml", "--scale", "smoke", "--store", "s")
     out, err = capsys.readouterr()
     assert "nan" in out
+    told = [line.split(" stopped: ") for line in out.splitlines() if " stopped: " in line]
+    assert [key for key, _ in told] == [line.split()[-1] for line in out.splitlines() if " nan " in line]
+    assert all(re.match(r"fed(la)?avg, replicate 0: round \d: the update of client \d+ is no", why) for _, why in told)
     assert code == (1 if without else 0)
     said = f"no step sizes brought {without} to the end"
     assert (said in err) == bool(without)

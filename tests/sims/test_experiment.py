@@ -178,6 +178,15 @@ def test_a_file_is_read(tmp_path):
         read(file)
 
 
+def test_a_key_that_no_file_has_is_named_beside_all_that_one_may_have(tmp_path):
+    file = tmp_path / "experiment.toml"
+    file.write_text(f"round = 3\n{FILE}")
+    with pytest.raises(
+        InputError, match=r"^key of the experiment must be one of .*, scale, .*, sweep, .*; got 'round'$"
+    ):
+        read(file)
+
+
 @pytest.mark.parametrize(
     ("scales", "says"),
     [

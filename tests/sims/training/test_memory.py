@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,9 @@ import pytest
 from fltheory.errors import InputError
 from fltheory.participation import Bernoulli
 from sims.algorithms import algorithms
+from sims.algorithms.protocol import State
 from sims.rounds import Setup, Simulation
+from sims.selection import all_available, always, least_recently_used, permutation, snapshot, uniform
 from sims.weighting import AverageAll
 
 torch = pytest.importorskip("torch", reason="needs the training extra")
@@ -124,6 +127,35 @@ def test_what_does_not_fit_is_refused_before_it_starts(monkeypatch):
     rooms(monkeypatch, of_disk=900)
     with pytest.raises(InputError, match=r"memory must be a place for 0\.9 KiB of clients' tables, .* has 0\.9 KiB"):
         require_memory(setup("mifa", memory="disk"), "")
+
+
+def users_own(available, state, memory, rng):
+    return all_available()(available, state, memory, rng)
+
+
+@pytest.mark.parametrize(
+    ("selection", "cohort"),
+    [
+        (all_available(), 5),
+        (always(2, 0, 2), 2),
+        (uniform(4), 4),
+        (least_recently_used(3), 3),
+        (permutation(2), 2),
+        (snapshot(3, uniform(4), interval=2), 4),
+        (snapshot(3, all_available(), interval=2), N),
+        (users_own, N),
+    ],
+)
+def test_a_cohort_is_the_largest_that_a_selection_asks(selection, cohort):
+    one = setup("fedavg")
+    chosen = replace(one, selection=selection)
+    assert require_memory(chosen, "") == estimate_memory(one, cohort)
+    if chosen.rates is None:
+        everybody = np.ones((1, N), dtype=bool), State({}, {"age": np.zeros((1, N), dtype=int)}), {}
+        found = [selection(*everybody, np.random.default_rng(seed))[0].clients.shape[-1] for seed in range(3)]
+        assert max(found) == cohort
+    warm = setup("fedamd")
+    assert require_memory(replace(warm, selection=selection, warm=True), "") == estimate_memory(warm, N)
 
 
 @pytest.mark.parametrize("place", ["device", "disk"])

@@ -42,7 +42,7 @@ class Runs:
             for round_ in (0, 10) if self.ends else (0,):
                 rows.append({"algorithm": contestant.label, "replicate": 0, "round": round_, "objective": value})
         frame = pl.DataFrame(rows).with_columns(pl.col("objective") * self.sign)
-        return SimpleNamespace(key="k", data=lambda: frame.rename({"objective": experiment.record.what[-1]}))
+        return SimpleNamespace(key="k", reason="", data=lambda: frame.rename({"objective": experiment.record.what[-1]}))
 
 
 def test_local_steps_first_then_global_ones():
@@ -73,6 +73,16 @@ def test_what_does_not_come_to_its_end_is_not_best():
     assert all(math.isnan(point.value) for point in points)
     assert best == {}
     assert len(points) == 3 * 3
+
+
+def test_it_is_told_of_each_algorithm_where_it_stopped():
+    one = "one, replicate 0: round 3: the model is no longer finite; a smaller step size may help"
+    two = ["two, replicate 0: round 1: of client 5", "two, replicate 2: round 4: of client 6; two"]
+    runs = Runs(ends=False)
+    points, _ = sweep(
+        CONTENT, lambda experiment: SimpleNamespace(**vars(runs(experiment)) | {"reason": "; ".join([one, *two])})
+    )
+    assert [point.stopped for point in points[:3]] == [(one,), tuple(two), ()]
 
 
 @pytest.mark.parametrize(

@@ -239,7 +239,7 @@ class Recurrent(torch.nn.Module):
         (frozen, "all of them trained"),
         (torch.nn.Identity, "with parameters"),
         (lambda: torch.nn.Sequential(torch.nn.Linear(5, 4), BY_BATCH), "treats each sample by itself"),
-        (lambda: torch.nn.Linear(6, 4), r"one for inputs \(3, 5\) of float64"),
+        (lambda: torch.nn.Linear(6, 4), r"one for inputs \(3, 5\) of float64, samples of shape \(5,\)"),
         (lambda: torch.nn.Linear(5, 3), "logits .* for 4 classes"),
     ],
 )

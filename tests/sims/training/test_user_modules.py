@@ -4,6 +4,7 @@ The reference is the module itself with the model written into its parameters, a
 """
 
 import copy
+import functools
 import threading
 from types import MethodType
 
@@ -382,6 +383,22 @@ def test_what_shows_at_no_start_is_refused_and_the_module_stays(make, sentence):
     with pytest.raises(InputError, match=sentence):
         task(module)
     assert all(torch.equal(before[name], part) for name, part in module.state_dict().items())
+
+
+class Cached(nn.Linear):
+    """Keeps what it made of its weight, and with it the graph of its first pass."""
+
+    @functools.lru_cache  # noqa: B019
+    def doubled(self):
+        return 2 * self.weight
+
+    def forward(self, x):
+        return x @ self.doubled().T
+
+
+def test_a_module_that_keeps_a_graph_of_an_earlier_pass_is_told_that():
+    with pytest.raises(InputError, match=r"^module must be one that keeps nothing of earlier calls .*; got 'Cached'$"):
+        task(Cached(FEATURES, CLASSES).double())
 
 
 def test_dropout_that_drops_nothing_is_taken():
