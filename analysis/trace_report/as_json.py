@@ -69,7 +69,7 @@ def to_json(report: TraceReport) -> dict[str, Any]:
         ],
         "interval_divergence": [
             {"interval": one.interval, "largest": one.largest, "mean": one.mean, "intervals": one.intervals,
-             "first": one.first}
+             "first": one.first, "left_out": one.left_out}
             for one in report.divergences
         ],
         "theorems": {
@@ -77,6 +77,7 @@ def to_json(report: TraceReport) -> dict[str, Any]:
                 **_ruling(one.ruling),
                 "assumptions": {name: _ruling(ruling) for name, ruling in one.assumptions.items()},
                 "objectives": list(one.objectives),
+                "somebody": None if one.somebody is None else one.somebody.word,
             }
             for id_, one in report.theorems.items()
         },

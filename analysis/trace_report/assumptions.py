@@ -13,15 +13,18 @@ from typing import Any, Literal
 
 import numpy as np
 
+from analysis.trace_report.counts import participants, participants_at_most
 from analysis.trace_report.gaps import Absences
 from analysis.trace_report.hypotheses import Finding
 from analysis.traces import Log
 from fltheory.assumptions import Holding, Predicate, about_participation, bounded_gaps
 from fltheory.ledger import Claim, ledger
 from fltheory.papers.fedau.setting import independent_rounds
+from fltheory.planning import STATEMENTS as PLANNED
 
 Word = Literal["holds", "fails", "cannot be told"]
 STATEMENTS = ("theorem", "proposition", "corollary")
+SOMEBODY = "somebody in every round"  # what some statements want, and no assumption of the ledger says
 
 
 @dataclass(frozen=True)
@@ -74,11 +77,13 @@ class TheoremRuling:
     ruling       fails if an assumption fails; holds if all hold that are not about objectives alone, and there are some
     assumptions  id -> what the log says of it
     objectives   ids of those among them that are about objectives alone: of these a log never tells
+    somebody     whether somebody took part in every round, which counts as an assumption; None: it does not want that
     """
 
     ruling: Ruling
     assumptions: Mapping[str, Ruling]
     objectives: tuple[str, ...]
+    somebody: Ruling | None = None
 
 
 def theorems() -> list[Claim]:
@@ -89,12 +94,39 @@ def theorems() -> list[Claim]:
 def rulings(facts: Facts) -> dict[str, TheoremRuling]:
     """Id of each theorem, proposition and corollary -> what the log says of it."""
     found = {one.id: ruling(one, facts) for claim in theorems() for one in claim.assumes}
+    everywhere, wanted = _somebody(facts.log), wanting_somebody()
     result = {}
     for claim in theorems():
         objectives = tuple(a.id for a in claim.assumes if a.asks is not None and not about_participation(a.asks))
         asked = {a.id: found[a.id] for a in claim.assumes if a.id not in objectives}
-        result[claim.id] = TheoremRuling(_together(asked), {a.id: found[a.id] for a in claim.assumes}, objectives)
+        somebody = everywhere if claim.id in wanted else None
+        together = _together(asked | ({SOMEBODY: somebody} if somebody else {}))
+        result[claim.id] = TheoremRuling(together, {a.id: found[a.id] for a in claim.assumes}, objectives, somebody)
     return result
+
+
+def wanting_somebody() -> set[str]:
+    """Ids of the theorems that want somebody in every round: as the planner knows them, and what rests on these.
+
+    A proposition may name a theorem that it serves, and need not want what that wants.
+    """
+    wanted = {one.claim for one in PLANNED if one.somebody}
+    following = [claim for claim in theorems() if claim.kind != "proposition"]
+    while more := {claim.id for claim in following if claim.id not in wanted and wanted & set(claim.uses)}:
+        wanted |= more
+    return wanted
+
+
+def _somebody(log: Log) -> Ruling:
+    """A round in which all clients were off fails it; one in which nobody was seen on, and not all observed, may."""
+    empty, unseen = (np.flatnonzero(each == 0) for each in (participants_at_most(log), participants(log)))
+    if empty.size:
+        why = f"Nobody took part in {empty.size} of {log.n_rounds} rounds, first in round {empty[0]}."
+        return Ruling("fails", why, round=int(empty[0]))
+    if unseen.size:
+        why = f"Nobody was seen on in {unseen.size} of {log.n_rounds} rounds, first in round {unseen[0]}, but not all"
+        return Ruling("cannot be told", f"{why} clients were observed in them.", round=int(unseen[0]))
+    return Ruling("holds", "Somebody took part in every round of the log.")
 
 
 def _together(asked: Mapping[str, Ruling]) -> Ruling:

@@ -23,7 +23,9 @@ class Divergence:
 
     largest    what (7) asks for, which wants one bound for all intervals; `first` is where its interval begins
     mean       over the intervals, which bounds what Theorem 3.1 needs (`amplified.thm31.average`)
-    intervals  how many; rounds without participants are passed over, as nothing happens in them
+    intervals  how many
+    left_out   rounds of the log in which nobody was seen on: they are passed over, as nothing happens in them, though
+               Theorem 3.1 wants somebody in every round
     """
 
     interval: int
@@ -31,6 +33,7 @@ class Divergence:
     mean: float
     first: int
     intervals: int
+    left_out: int
 
 
 def interval_divergence(weights: npt.ArrayLike) -> Floats:
@@ -80,7 +83,8 @@ def _divergence(log: Log, on: Ints, interval: int) -> Divergence:
     halves = [_some(log, on, held[first * interval : last * interval], interval) for first, last in pairwise(edges)]
     squared = np.minimum(np.concatenate(halves) ** 2, 1.0)  # up to rounding it is
     worst = int(np.argmax(squared))
-    return Divergence(interval, float(squared[worst]), float(squared.mean()), int(held[worst * interval]), intervals)
+    begins, left_out = int(held[worst * interval]), on.size - held.size
+    return Divergence(interval, float(squared[worst]), float(squared.mean()), begins, intervals, left_out)
 
 
 def _some(log: Log, on: Ints, held: Ints, interval: int) -> Floats:

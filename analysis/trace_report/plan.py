@@ -71,13 +71,14 @@ def _held(
     most        of the clients that took part, in each round
     of_window   what to say of the E of the plan
     """
-    for id_ in (outcome.claim, *statement.rests_on):
-        theorem = report.theorems.get(id_)
-        if theorem is not None and theorem.ruling.word == "fails":
-            return Outcome(outcome.statement, outcome.claim, why=f"It fails on this log: {theorem.ruling.why}")
     away = report.log.n_clients - int(task.constants["n_clients"])
     if statement.somebody and (why := _too_few(most, task)):
         outcome = Outcome(outcome.statement, outcome.claim, why=f"It fails on this log: {why}.")
+    else:
+        for id_ in (outcome.claim, *statement.rests_on):
+            theorem = report.theorems.get(id_)
+            if theorem is not None and theorem.ruling.word == "fails":
+                return Outcome(outcome.statement, outcome.claim, why=f"It fails on this log: {theorem.ruling.why}")
     if outcome.rounds is None:
         lacking = [_no_law(name, law, report) for name, law in statement.presumes.items() if name in outcome.why]
         whom = [f"Clients that were never seen on ({away}) do not count."] if away else []

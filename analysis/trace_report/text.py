@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from analysis.trace_report.advice import advised_interval
-from analysis.trace_report.assumptions import Ruling, Word
+from analysis.trace_report.assumptions import SOMEBODY, Ruling, Word
+from analysis.trace_report.counts import participants_at_most
 from analysis.trace_report.memory import WEAK, Memory, reach_of
 from analysis.trace_report.report import TraceReport
 from analysis.traces.log import Floats, Ints
@@ -152,8 +153,15 @@ def judged(report: TraceReport) -> tuple[list[tuple[str, Ruling, list[str]]], st
         for name, ruling in theorem.assumptions.items():
             rulings[name] = ruling
             resting.setdefault(name, []).append(id_)
+        if theorem.somebody is not None:
+            rulings[SOMEBODY] = theorem.somebody
+            resting.setdefault(SOMEBODY, []).append(id_)
     asked = sorted(rulings.keys() - objectives, key=lambda name: (WORDS.index(rulings[name].word), name))
-    silent = [id_ for id_, one in report.theorems.items() if set(one.assumptions) <= set(one.objectives)]
+    silent = [
+        id_
+        for id_, one in report.theorems.items()
+        if one.somebody is None and set(one.assumptions) <= set(one.objectives)
+    ]
     papers = sorted({id_.partition(".")[0] for id_ in silent})
     rest = (
         f"About objectives, of which a log says nothing: {', '.join(sorted(objectives))}. {len(silent)} statements "
@@ -170,6 +178,7 @@ def consequences(report: TraceReport) -> list[str]:
     )  # fmt: skip
     room = report.snapshots
     unseen = ", where who was not observed counts as off" if _unobserved(report) else ""
+    left_out = f" {said}" if (said := _left_out(report)) else ""
     ages = ", ".join(
         f"{size} clients a round: {_ages(report.staleness(size))}" for size in sorted({n, report.cohort}, reverse=True)
     )
@@ -184,13 +193,30 @@ def consequences(report: TraceReport) -> list[str]:
         f"{_span(report.weight)}; of each client: --json, `fltheory weights LOG --cutoff {cut.advised}`.",
         f"Amplified FedAvg: P = {best.interval} has the least interval divergence of the intervals listed below, "
         f"delta~^2(P) <= {best.largest:.3g} d^2 whatever the objectives (mean over intervals {best.mean:.3g}; "
-        f"P = 1: {report.divergences[0].largest:.3g}){unseen}.",
+        f"P = 1: {report.divergences[0].largest:.3g}){unseen}.{left_out}",
         f"FedLaAvg: an update is at most so many rounds old (Lemma 1), with {ages}.",
         f"FAST: all clients were on in {room.rounds}. Theorem 2 in the version of the "
         f"appendix (fast.thm2.app) needs snapshots, uniform over all clients, in at least {room.least_rate:.2%} of "
         f"them whatever the constants, {enough}; "
         "fast.thm2.repaired and fast.thm1.repaired-A admit any rate of snapshots.",
     ]
+
+
+def _left_out(report: TraceReport) -> str:
+    """Which rounds the divergences pass over, beside what the theorem wants of them; empty where there are none."""
+    log, watched = report.log, report.watched
+    nobody = participants_at_most(log) == 0
+    unseen = (report.participants == 0) & watched & ~nobody
+    kinds = {
+        "in which nobody took part": nobody,
+        "in which nobody was seen on, but not all clients were observed": unseen,
+        "in which nobody was observed": ~watched,
+    }
+    rounds = [f"{each.sum()} of the {log.n_rounds} rounds, {which}" for which, each in kinds.items() if each.any()]
+    if not rounds:
+        return ""
+    wants = "The theorem (amplified.thm31.average) wants somebody in every round"
+    return f"Left out of delta~^2(P): {'; '.join(rounds)}. {wants}."
 
 
 def _unobserved(report: TraceReport) -> bool:
@@ -262,7 +288,7 @@ def divergence_table(report: TraceReport) -> list[str]:
     rows = [("P", "largest", "mean", "intervals", "largest from round")]
     for one in report.divergences:
         rows.append((str(one.interval), f"{one.largest:.4g}", f"{one.mean:.4g}", str(one.intervals), str(one.first)))
-    return _table(rows)
+    return [*_table(rows), *filter(None, [_left_out(report)])]
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:

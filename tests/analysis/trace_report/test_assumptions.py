@@ -58,6 +58,21 @@ def test_a_window_is_read_off_the_log() -> None:
     assert theorem.assumptions["fedlaavg.ass1"].word == "cannot be told"
 
 
+def test_a_theorem_that_wants_somebody_in_every_round_is_told_of_rounds_with_nobody() -> None:
+    on = np.array([[1, 0], [0, 1], [0, 0], [0, 0]])
+    everything, partly, nowhere = (np.array([[1, 1], [1, 1], last, last]) for last in ([1, 1], [1, 0], [0, 0]))
+    found = {name: rulings(facts(dense(on, each))) for name, each in {"all": everything, "some": partly}.items()}
+    for id_ in ("amplified.thm31.average", "amplified.thm31", "amplified.cor33.repaired"):
+        one = found["all"][id_].ruling
+        assert (one.word, one.round) == ("fails", 2)
+        assert one.why == "somebody in every round: Nobody took part in 2 of 4 rounds, first in round 2."
+        assert found["some"][id_].ruling.word == "cannot be told"
+    unwatched = rulings(facts(dense(on, nowhere)))["amplified.thm31.average"].ruling
+    assert (unwatched.word, unwatched.round) == ("cannot be told", 2)
+    assert rulings(facts(dense(on[:2])))["amplified.thm31.average"].ruling.word == "holds"
+    assert found["all"]["amplified.prop47.average"].somebody is None
+
+
 def test_a_client_that_never_came_may_come_after_the_log() -> None:
     on = np.array([[1, 0], [1, 0], [1, 0]])
     found = ruling(ledger["fedlaavg.ass4"], facts(dense(on, np.ones_like(on))))

@@ -149,6 +149,25 @@ def test_clients_watched_throughout_need_no_list_of_observations() -> None:
     assert to_json(one) | {"memory": None} == to_json(other) | {"memory": None}
 
 
+def test_rounds_left_out_of_the_divergence_are_told_by_kind() -> None:
+    on = np.tile([[1, 0], [0, 1]], (4, 1))
+    on[[2, 3, 5]] = 0
+    observed = np.ones_like(on)
+    observed[3, 0] = observed[5] = 0
+    found = trace_report(dense(on, observed))
+    wanted = (
+        "Left out of delta~^2(P): 1 of the 8 rounds, in which nobody took part; 1 of the 8 rounds, in which nobody was "
+        "seen on, but not all clients were observed; 1 of the 8 rounds, in which nobody was observed. The theorem "
+        "(amplified.thm31.average) wants somebody in every round."
+    )
+    told = " ".join(to_text(found).split())
+    assert told.count(wanted) == 2
+    assert "somebody in every round fails. Nobody took part in 1 of 8 rounds, first in round 2. Rest on it" in told
+    assert {one["left_out"] for one in to_json(found)["interval_divergence"]} == {3}
+    assert to_json(found)["theorems"]["amplified.thm31.average"]["somebody"] == "fails"
+    assert "Left out" not in to_text(trace_report(dense(on[:2])))
+
+
 def test_json_is_all_numbers(report: TraceReport) -> None:
     def no_constant(name: str) -> None:
         raise AssertionError(name)
