@@ -14,14 +14,17 @@ from typing import Any, Literal
 import numpy as np
 
 from analysis.trace_report.counts import participants, participants_at_most
+from analysis.trace_report.fits import Fit
 from analysis.trace_report.gaps import Absences
-from analysis.trace_report.hypotheses import Finding
+from analysis.trace_report.hypotheses import Finding, telling
 from analysis.traces import Log
 from fltheory.assumptions import Holding, Predicate, about_participation, bounded_gaps
 from fltheory.ledger import Claim, ledger
 from fltheory.papers.fedau.setting import independent_rounds
+from fltheory.participation import Bernoulli
 from fltheory.planning import STATEMENTS as PLANNED
 
+CLEARLY = 10  # less of BIC: odds of e^5, about 150 to 1, where neither was likelier before
 Word = Literal["holds", "fails", "cannot be told"]
 STATEMENTS = ("theorem", "proposition", "corollary")
 SOMEBODY = "somebody in every round"  # what some statements want, and no assumption of the ledger says
@@ -51,6 +54,7 @@ class Facts:
     log: Log
     absences: Absences
     findings: Sequence[Finding]
+    fits: Sequence[Fit] = ()
 
 
 @dataclass(frozen=True)
@@ -177,9 +181,9 @@ def _absence(facts: Facts, longest: Any, since: Any, word: Word, said: str, foun
 
 def _coins(facts: Facts) -> Ruling:
     """A test that rejects refutes independent coins; nothing proves them."""
-    rejected = [one for one in facts.findings if one.coins and one.rejected]
+    rejected = [one for one in telling(facts.findings) if one.coins]
     if not rejected:
-        return Ruling("cannot be told", "No test rejects it, which is no proof.")
+        return Ruling("cannot be told", f"No test rejects it, which is no proof{_preferred(facts.fits)}.")
     why = "Rejected: " + ", ".join(f"{one.name} (p = {one.p_value:.1g})" for one in rejected)
     clearest = min((one for one in rejected if one.clients.size), key=lambda one: one.p_value, default=None)
     if clearest is None:
@@ -190,6 +194,19 @@ def _coins(facts: Facts) -> Ruling:
         return Ruling("fails", f"{why}; most clearly for client {name}.", name)
     span = f"client {name} for one, which was off in rounds {first} to {first + rounds - 1}"
     return Ruling("fails", f"{why}; {span}.", name, first)
+
+
+def _preferred(found: Sequence[Fit]) -> str:
+    """That the likelihood clearly prefers a law whose rounds depend on each other, if it does."""
+    coins, others = (
+        min((fit for fit in found if isinstance(fit.process, Bernoulli) is independent), key=lambda fit: fit.bic,
+            default=None)
+        for independent in (True, False)
+    )  # fmt: skip
+    if coins is None or others is None or others.bic > coins.bic - CLEARLY:
+        return ""
+    bic = f"BIC {others.bic:.0f} against {coins.bic:.0f} of {coins.family}; see the fits"
+    return f"; but the likelihood clearly prefers {others.family}, whose rounds depend on each other ({bic})"
 
 
 JUDGES: dict[Predicate, Callable[[Facts], Ruling]] = {bounded_gaps: _gaps, independent_rounds: _coins}

@@ -7,6 +7,7 @@ proves nothing. Those over clients are corrected after Holm, so that the level i
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,6 +22,8 @@ from fltheory.streams import stream
 
 LEVEL = 0.01
 HOLM = "Holm over clients"
+ROUNDS = "independent rounds"
+FEWEST = 4  # rounds that are looked at, two of each half: fewer tell nothing
 SHIFTS = 199  # the smallest two-sided p-value is then 2 / 200, the level
 MOST_SHIFTED = 10**6  # observations shifted at a time: beyond, a sample of the clients
 
@@ -36,6 +39,7 @@ class Finding:
     clients     indices of the clients for whom it rejects, the clearest first; empty where it is not about single ones
     tested      how many clients took part in the test
     coins       whether the null is true of independent coins, one for each client
+    spacing     rounds so far apart are looked at, and taken for independent; None where none are taken for that
     """
 
     name: str
@@ -47,6 +51,7 @@ class Finding:
     level: float
     tested: int
     coins: bool = False
+    spacing: int | None = None
     clients: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
@@ -54,21 +59,33 @@ class Finding:
         return self.p_value <= self.level
 
 
+def presumes_what_fails(one: Finding, findings: Sequence[Finding]) -> bool:
+    """Whether a test takes successive rounds for independent, which another one rejects: it tells nothing more."""
+    return one.spacing == 1 and any(other.name == ROUNDS and other.rejected for other in findings)
+
+
+def telling(findings: Sequence[Finding]) -> list[Finding]:
+    """The tests that reject, without those that presume what another one rejects."""
+    return [one for one in findings if one.rejected and not presumes_what_fails(one, findings)]
+
+
 def steady_rates(log: Log, spacing: int = 1, level: float = LEVEL) -> Finding:
     """Has each client the same rate in the first half of the log as in the second?
 
     Fisher's exact test of the two counts, client by client. It looks at every `spacing`-th round only: rounds that
-    depend on each other would make it cry wolf, rounds further apart than the memory of the process do not (much).
+    depend on each other would make it cry wolf, rounds further apart than the memory of the process do not (much): its
+    level presumes that rounds so far apart are independent. Of fewer than 4 rounds it says nothing.
     """
     spacing, half = count("spacing", spacing), log.n_rounds // 2
     early, seen_early = counts(log, 0, half, spacing)
     late, seen_late = counts(log, half, log.n_rounds, spacing)
-    which = np.flatnonzero((seen_early > 0) & (seen_late > 0))
+    which = np.flatnonzero((seen_early > 0) & (seen_late > 0) & _enough(log, spacing))
     p = fisher_p(early[which], (seen_early + seen_late)[which], (early + late)[which], seen_early[which])
     null = f"each client has one rate in both halves of the log, its rounds {_apart(spacing)}independent"
     return _client_by_client(
-        f"steady rates{_looking(spacing)}", null, "Fisher's exact test of the counts of the halves", p, which, level
-    )
+        f"steady rates{_looking(spacing)}", null, "Fisher's exact test of the counts of the halves", p, which, level,
+        spacing,
+    )  # fmt: skip
 
 
 def independent_rounds(log: Log, level: float = LEVEL) -> Finding:
@@ -84,7 +101,7 @@ def independent_rounds(log: Log, level: float = LEVEL) -> Finding:
     # Each run of rounds on stands in one of the off + 1 places between rounds off, and has at least one round.
     p = fisher_p(runs[which], observed[which], off + 1, on[which])
     null = "each client's rounds are independent, with one rate"
-    return _client_by_client("independent rounds", null, "number of runs, exact given the counts", p, which, level)
+    return _client_by_client(ROUNDS, null, "number of runs, exact given the counts", p, which, level)
 
 
 def _runs(log: Log) -> Ints:
@@ -100,7 +117,7 @@ def equal_rates(log: Log, spacing: int = 1, level: float = LEVEL) -> Finding:
     """
     spacing = count("spacing", spacing)
     on, observed = counts(log, 0, log.n_rounds, spacing)
-    which = observed > 0
+    which = (observed > 0) & _enough(log, spacing)
     on, n = on[which], observed[which]
     null = f"all clients have one rate, and their rounds {_apart(spacing)}are independent"
     rate = on.sum() / max(n.sum(), 1)
@@ -112,7 +129,8 @@ def equal_rates(log: Log, spacing: int = 1, level: float = LEVEL) -> Finding:
         value = pearson / (n.size - 1)
         p_value = float(gamma.sf(pearson, (n.size - 1) / spread, scale=spread)) if spread > 0 else math.nan
     name = f"equal rates{_looking(spacing)}"
-    return Finding(name, null, "Pearson's chi-square over its mean", "one test", value, p_value, level, n.size)
+    return Finding(name, null, "Pearson's chi-square over its mean", "one test", value, p_value, level, n.size,
+                   spacing=spacing)  # fmt: skip
 
 
 def independent_clients(log: Log, seed: int = 0, level: float = LEVEL) -> Finding:
@@ -174,12 +192,18 @@ class _Crowd:
         return np.bincount(when, weights=weights, minlength=self._rounds).astype(np.float64)
 
 
-def _client_by_client(name: str, null: str, statistic: str, p: Floats, which: Ints, level: float) -> Finding:
+def _client_by_client(
+    name: str, null: str, statistic: str, p: Floats, which: Ints, level: float, spacing: int | None = None
+) -> Finding:
     adjusted = holm(p)
     order = np.argsort(adjusted, kind="stable")
     rejected = which[order[adjusted[order] <= level]]
     smallest = float(adjusted.min()) if p.size else math.nan
-    return Finding(name, null, statistic, HOLM, math.nan, smallest, level, which.size, True, rejected)
+    return Finding(name, null, statistic, HOLM, math.nan, smallest, level, which.size, True, spacing, rejected)
+
+
+def _enough(log: Log, spacing: int) -> bool:
+    return spacing == 1 or -(-log.n_rounds // spacing) >= FEWEST
 
 
 def _apart(spacing: int) -> str:

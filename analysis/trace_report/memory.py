@@ -15,6 +15,7 @@ from analysis.traces.log import Floats, Ints
 MOST_LAGS = 400
 PRODUCTS = 4 * 10**9  # pairs of observations looked at, at most: some twenty seconds
 WEAK = 0.1
+SHIFT = 0.1  # standard deviations by which Pearson's statistic may be too large: a level of 0.01 is then 0.013
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +105,23 @@ def reach_of(correlation: Floats) -> int | None:
     strong = np.flatnonzero(~(np.abs(correlation) < WEAK))  # NaN counts as strong: nothing is known there
     first = int(strong[-1]) + 2 if strong.size else 1
     return first if 2 * first <= correlation.size + 1 else None  # the last lags may be weak between two days
+
+
+def rounds_apart(found: Memory, n_clients: int) -> int | None:
+    """Rounds so far apart that tests of so many clients may take them for independent; None where there is no reach.
+
+    Rounds k apart with the correlations r(k), r(2k), ... have counts whose variance is 1 + 2 r(k) + 2 r(2k) + ...
+    times that of independent ones, which moves Pearson's sum over N clients by about r(k) (2 (N - 1))^(1/2) standard
+    deviations. So small a correlation cannot be estimated: it is taken to fall, from lag 0 on, as slowly as it does to
+    any lag up to the reach. The level of a test k rounds apart presumes that; a memory with a longer, weak tail raises
+    it.
+    """
+    if found.reach is None or found.reach == 1:
+        return found.reach
+    size, lag = np.abs(found.correlation[: found.reach]), np.arange(1, found.reach + 1)
+    falls = (size > 0) & (size < 1)
+    slowest = float((lag[falls] / -np.log(size[falls])).max()) if falls.any() else 0.0
+    return max(found.reach, math.ceil(slowest * math.log(max(math.sqrt(2 * (n_clients - 1)) / SHIFT, 1))))
 
 
 def _relaxation(correlation: Floats) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from analysis.plan_command import plan_content, task_of
 from analysis.trace_report.advice import share_of_rounds
 from analysis.trace_report.counts import participants_at_most
+from analysis.trace_report.hypotheses import telling
 from analysis.trace_report.report import TraceReport
 from analysis.traces.log import Bools, Ints
 from fltheory.ledger import Claim
@@ -124,6 +125,6 @@ def _of_window(given: float | None, unsaid: bool, sure: int, longest: int, round
 
 
 def _no_law(name: str, law: str, report: TraceReport) -> str:
-    rejected = [f"{one.name} (p = {one.p_value:.1g})" for one in report.findings if one.rejected]
+    rejected = [f"{one.name} (p = {one.p_value:.1g})" for one in telling(report.findings)]
     tests = f" Tests on this log reject {', '.join(rejected)}." if rejected else ""
     return f"{name} follows where {law}; a log does not show that.{tests}"

@@ -23,7 +23,7 @@ from analysis.trace_report.hypotheses import (
     steady_rates,
 )
 from analysis.trace_report.labels import Labelled, rates_by_label
-from analysis.trace_report.memory import Memory, memory
+from analysis.trace_report.memory import Memory, memory, rounds_apart
 from analysis.traces import Log, clopper_pearson, stretches
 from analysis.traces.log import Bools, Floats, Ints
 from analysis.traces.memory import ROUND, require_room
@@ -43,7 +43,7 @@ class TraceReport:
     absences      the longest absences, and the window E
     day           rounds of a day, None where that is not known; `profile` the share of clients on in each of them
     memory        the autocorrelation; `spacing` the rounds apart at which `steady rates` and `equal rates` look
-                  besides: the reach of the memory, or else a day; None where there is neither
+                  besides: those of `rounds_apart`, or else a day; None where there is neither
     findings      what the tests found
     labelled      rates by label, if there are labels
     fits          families by likelihood, on the clients `fitted` (indices, sorted): see `fitted_clients`
@@ -125,7 +125,8 @@ def trace_report(
     low, high = clopper_pearson(on, observed, LEVEL)
     away = absences(log)
     reach = memory(log, max(400, 8 * day) if day else 400)
-    spacing = reach.reach or (day if day and day < log.n_rounds // 2 else None)
+    varying = int(np.count_nonzero((on > 0) & (on < observed)))
+    spacing = rounds_apart(reach, varying) or (day if day and day < log.n_rounds // 2 else None)
     findings = _findings(log, spacing, seed)
     labelled = rates_by_label(log, labels, seed) if labels is not None else None
     found = fits(log, seed)
@@ -146,7 +147,7 @@ def trace_report(
         fits=found,
         fitted=fitted_clients(log, seed),
         divergences=advice.intervals(log, day),
-        theorems=rulings(Facts(log, away, findings)),
+        theorems=rulings(Facts(log, away, findings, found)),
         cutoff=cutoff,
         weight=np.concatenate([_weights(part, cutoff.advised) for _, part in log.blocks()]),
         snapshots=advice.snapshots(log),

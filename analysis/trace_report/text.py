@@ -11,6 +11,7 @@ import numpy as np
 from analysis.trace_report.advice import advised_interval
 from analysis.trace_report.assumptions import SOMEBODY, Ruling, Word
 from analysis.trace_report.counts import participants_at_most
+from analysis.trace_report.hypotheses import Finding, presumes_what_fails
 from analysis.trace_report.memory import WEAK, Memory, reach_of
 from analysis.trace_report.report import TraceReport
 from analysis.traces.log import Floats, Ints
@@ -241,7 +242,7 @@ def tests(report: TraceReport) -> list[str]:
         p_value = f"p = {one.p_value:.2g}" if one.p_value > 0 else "p below 1e-300"
         said = f"{'REJECTED' if one.rejected else 'not rejected'}, {p_value}"
         if math.isnan(one.p_value):
-            said = "nothing to test"
+            said = "too few rounds so far apart to tell" if (one.spacing or 1) > 1 else "nothing to test"
         value = "" if math.isnan(one.value) else f" = {one.value:.3g}"
         who = f" ({one.tested} clients)"
         if one.clients.size:
@@ -249,9 +250,20 @@ def tests(report: TraceReport) -> list[str]:
             who = f"; {one.clients.size} of {one.tested} clients, first of all {named}"
         lines.append(
             f"{one.name}: {said}{who}. Null: {one.null}. Statistic: {one.statistic}{value}. Level {one.level:g}, "
-            f"{one.correction}."
+            f"{one.correction}.{_presumed(one, report)}"
         )
     return lines
+
+
+def _presumed(one: Finding, report: TraceReport) -> str:
+    """What the level of a test presumes, where that is doubtful."""
+    if presumes_what_fails(one, report.findings):
+        return " It presumes that successive rounds are independent, which is rejected, and so tells nothing of rates."
+    if one.spacing is None or one.spacing == 1:
+        return ""
+    lags = report.memory.correlation
+    there = _known(lags[one.spacing - 1]) if one.spacing <= lags.size else "unknown"
+    return f" The level presumes no correlation of rounds so far apart (estimated: {there})."
 
 
 def fit_table(report: TraceReport) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from analysis.trace_report.assumptions import (
     ruling,
     rulings,
 )
+from analysis.trace_report.fits import fits
 from analysis.trace_report.gaps import absences
 from analysis.trace_report.hypotheses import independent_clients, independent_rounds, steady_rates
 from analysis.traces import Log
@@ -104,6 +106,22 @@ def test_coins_are_refuted_or_left_open_and_never_proved() -> None:
     crowd = ruling(ass4, facts(dense(together)))
     assert (crowd.word, crowd.client) == ("fails", None)
     assert "independent clients" in crowd.why
+
+
+def test_coins_that_no_test_rejects_though_the_likelihood_does() -> None:
+    """Two rounds on, six off: the runs of six clients are no proof against coins, the period is."""
+    log = dense(np.stack([(np.arange(64) + start) % 8 < 2 for start in range(6)], axis=1))
+    found = ruling(ledger["fedau.ass4"], replace(facts(log), fits=fits(log)))
+    assert found.word == "cannot be told"
+    assert "No test rejects it, which is no proof; but the likelihood clearly prefers cyclic" in found.why
+    coins = sampled(Bernoulli([0.2, 0.5, 0.7]), 300, 0)
+    assert ruling(ledger["fedau.ass4"], replace(facts(coins), fits=fits(coins))).why.endswith("is no proof.")
+
+
+def test_steadiness_is_not_refuted_by_a_test_that_presumes_what_is_rejected() -> None:
+    found = facts(sampled(Markov([0.3] * 30, 0.1), 600, 1))
+    assert {one.name for one in found.findings if one.rejected} == {"steady rates", "independent rounds"}
+    assert ruling(ledger["fedau.ass4"], found).why.startswith("Rejected: independent rounds (p = 2e-79); client")
 
 
 def test_assumptions_of_others_are_sorted_by_what_they_ask() -> None:

@@ -14,9 +14,12 @@ from analysis.trace_report.hypotheses import (
     equal_rates,
     independent_clients,
     independent_rounds,
+    presumes_what_fails,
     steady_rates,
+    telling,
 )
 from analysis.trace_report.labels import rates_by_label
+from analysis.trace_report.memory import memory, rounds_apart
 from analysis.trace_report.tails import fisher_p, holm
 from analysis.traces import Log
 from fltheory.participation import Bernoulli, Cyclic, Markov, Periodic, UniformSubset
@@ -81,6 +84,48 @@ def test_false_alarms_are_as_rare_as_stated(name: str, monkeypatch: pytest.Monke
     alarms = sum(test(draw(seed), level=level).rejected for seed in range(trials))
     # Were the level true, more would come up once in 10,000 such tests.
     assert alarms <= stats.binom.isf(1e-4, trials, level)
+
+
+def test_chains_of_one_rate_are_seldom_told_apart_at_the_spacing_that_is_chosen() -> None:
+    """At the reach, 6 rounds, the correlation is still 0.09, and about a tenth of these logs are rejected."""
+    level, trials = 0.01, 150
+    alarms = {"equal": 0, "steady": 0}
+    for seed in range(trials):
+        log = sampled(Markov([0.3] * 30, 0.1), 600, seed)
+        apart = rounds_apart(memory(log), 30)
+        assert apart is not None
+        assert 8 <= apart <= 16
+        alarms["equal"] += equal_rates(log, apart, level).rejected
+        alarms["steady"] += steady_rates(log, apart, level).rejected
+    assert max(alarms.values()) <= stats.binom.isf(1e-3, trials, level)
+
+
+def test_more_clients_are_looked_at_further_apart() -> None:
+    found = memory(sampled(Markov.from_stability([0.3] * 40, 0.8), 4000, seed=1))
+    few, many = (rounds_apart(found, n) for n in (2, 10**4))
+    assert found.reach is not None
+    assert few is not None
+    assert many is not None
+    assert found.reach <= few < many
+    assert rounds_apart(memory(sampled(Bernoulli([0.3] * 40), 2000, seed=1)), 40) == 1
+    assert rounds_apart(memory(sampled(Cyclic([0.5] * 4, period=20), 400, seed=1)), 4) is None
+
+
+def test_too_few_rounds_tell_nothing() -> None:
+    log = sampled(Bernoulli([0.1] * 20 + [0.9] * 20), 40, 0)
+    assert math.isnan(equal_rates(log, 20).p_value)
+    assert math.isnan(steady_rates(log, 20).p_value)
+    assert equal_rates(log, 10).rejected
+
+
+def test_a_test_that_presumes_independent_rounds_tells_nothing_where_these_are_rejected() -> None:
+    log = sampled(Markov([0.3] * 30, 0.1), 600, 1)
+    rounds, steady, apart = independent_rounds(log), steady_rates(log), steady_rates(log, 11)
+    assert rounds.rejected
+    assert steady.rejected
+    assert [presumes_what_fails(one, [rounds, steady]) for one in (rounds, steady, apart)] == [False, True, False]
+    assert telling([rounds, steady, apart]) == [rounds]
+    assert telling([steady, apart]) == [steady]
 
 
 def test_what_they_are_there_for_is_noticed() -> None:
