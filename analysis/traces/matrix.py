@@ -39,6 +39,7 @@ def read(source: Source, asked: Asked) -> Log:
         raise InputError("round_length", asked.length / columns.MICRO, "left out for a matrix, whose rows are rounds")
     clients = _clients(source)
     table = source.table(source.found, matrix=True, empty_rows=clients == list(source.found))
+    _require_whole(table)
     ids = columns.plain_ids(pl.Series(clients))
     if (twice := repeated(ids)) is not None:
         raise InputError("the columns of the log", twice, "there once each")
@@ -71,6 +72,20 @@ def read(source: Source, asked: Asked) -> Log:
         n_unsorted=int(np.count_nonzero(round_ < np.maximum.accumulate(round_))),
         when="round" if len(clients) < len(source.found) else "",
     )
+
+
+def _require_whole(table: Table) -> None:
+    """Refuse a row of fewer cells than the header has, as in a file that was cut: those were not left empty."""
+    source, wide = table.source, len(table.source.found)
+    ends = table.frame.filter(pl.col(source.found[-1]).is_null())["row"]  # such a row has nothing in the last column
+    if source.kind != "CSV" or ends.is_empty():
+        return
+    cells = source.cells()[ends]
+    short = np.flatnonzero(((cells > 0) & (cells < wide)).to_numpy())
+    if short.size:
+        place, at = source.place(ends[int(short[0])]), int(short[0])
+        allowed = f"a row of {wide} cells, as many as the first line has (empty where nothing was observed)"
+        raise InputError(f"{place} of the log", f"{cells[at]} cells", allowed)
 
 
 def _clients(source: Source) -> list[str]:

@@ -171,6 +171,13 @@ def test_a_matrix_may_end_in_rounds_that_nobody_observed(tmp_path: Path, newline
     assert (log.n_rounds, log.n_rows) == (1, 1)
 
 
+@pytest.mark.parametrize("end", ["", "\n", "\n\n", "\n  \n", "\n\t\n\n"])
+def test_rows_of_empty_cells_and_blank_lines_are_whole(tmp_path: Path, end: str) -> None:
+    log = read_log(file(tmp_path, f'"a,1",b,c\n1,0,1\n"0",,\n,,\n\n0,1,{end}'))
+    assert (log.n_clients, log.client.tolist(), log.round.tolist()) == (3, [0, 1, 2], [0, 4, 0])
+    assert log.observed_rounds().tolist() == [3, 2, 1]
+
+
 def is_active(trace: dict[str, Any], time: float) -> bool:
     """As FedScale says it, but for the last instant of an interval."""
     return any(a <= time % trace["finish_time"] < b for a, b in zip(trace["active"], trace["inactive"], strict=True))
@@ -265,6 +272,8 @@ BAD: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "beyond rounds": ("client,start,end\n1,0,6\n", {"rounds": 5}, "end on line 2 .*within the first 5 rounds"),
     "beyond clients": ("client,start,end\n7,0,6\n", {"clients": 5}, "client on line 2 .*clients = 5"),
     "matrix cell": ("a,b\n1,0\n1,2\n", {}, "client 'b' on line 3 of the log must be 1 or 0.*'2'"),
+    "matrix cut": ("a,b,c\n1,0,1\n0,1\n", {}, "line 3 of the log must be a row of 3 cells, .*; got '2 cells'"),
+    "matrix cut within": ("round,a,b\n0,,\n\n2\n3,1,1\n", {}, "line 4 of the log must be a row of 3 .*got '1 cells'"),
     "matrix first cell": ("a,b\n1,no\n", {}, FORMS),
     "matrix cell and rounds": ("round,a\n0,yes\n", {}, "client 'a' on line 2 .*no column is called client.*'yes'"),
     "matrix round twice": ("round,a\n0,1\n0,1\n", {}, "round on line 3 .*there once"),
