@@ -9,6 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fltheory.assumptions import bounded_gaps
 from fltheory.errors import InputError, count, one_of
 from fltheory.ledger import ledger
@@ -31,6 +33,7 @@ from sims import catalogue
 from sims.algorithms import algorithms
 
 _KEYS = ("target", "measure", "rates", "process", "algorithms", "constants", "choices")
+MOST_NAMED = 5
 SEEN = 0.005  # smaller changes of the rounds are not printed
 _RUN_AS = {"fedau": "fedavg", "fast": "fedavg"}  # FedAvg with weights or a selection of clients of their own
 
@@ -94,6 +97,13 @@ def _participation(named: Any, constants: dict[str, Any]) -> tuple[Participation
     found = catalogue.process(named, count("n_clients", constants["n_clients"]))
     if not isinstance(found, ParticipationProcess):
         raise InputError("process", named, "one with known rates, which does not react to the run")
+    if (never := np.flatnonzero(found.rate == 0)).size:
+        first = ", ".join(map(str, never[:MOST_NAMED].tolist())) + (", ..." if never.size > MOST_NAMED else "")
+        allowed = (
+            f"one in which each of n_clients = {found.n_clients} clients takes part, as no theorem promises anything "
+            "with others: leave them out and number the clients without them (`fltheory trace LOG --plan` does so)"
+        )
+        raise InputError("process", f"{never.size} that never take part: {first}", allowed)
     return found, {**bounded_gaps(found).constants, **constants}
 
 
@@ -108,6 +118,8 @@ def _list(content: dict[str, Any], key: str) -> list[Any]:
     given = content.get(key, [])
     if not isinstance(given, list):
         raise InputError(key, given, "a list")
+    if key in content and not given:
+        raise InputError(key, given, "a list of values, or left out")
     return given
 
 

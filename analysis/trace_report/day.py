@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -48,6 +49,16 @@ class Profile:
     def of_what(self) -> str:
         """What the rounds of the day are counted from, in words."""
         return f"by {CLOCKS[self.clock]}" if self.clock else "in rounds since the first of the log"
+
+
+def begin_of(log: Log) -> str:
+    """When round 0 of a log with times begins, by the clock of these, in words."""
+    assert log.start is not None
+    if log.clock == SECONDS:
+        return f"{log.start / MICRO:.15g} s"
+    unit: Literal["us", "s"] = "us" if log.start % MICRO else "s"
+    zone = " UTC" if log.clock == WITH_OFFSET else ""
+    return f"{np.datetime_as_string(np.datetime64(log.start, 'us'), unit=unit)}{zone}"
 
 
 def day_profile(log: Log, day: int) -> Profile:

@@ -45,7 +45,7 @@ def _rates(axes: Axes, report: TraceReport) -> None:
     shown = order[place]
     axes.fill_between(
         place, report.rate_low[shown], report.rate_high[shown], color=BLUE, alpha=0.2, linewidth=0,
-        label=f"{LEVEL:.0%} interval",
+        label=f"{LEVEL:.0%} interval, if rounds are independent",
     )  # fmt: skip
     axes.plot(place, report.rate[shown], ".", color=BLUE, markersize=3, label="participations per observed round")
     axes.set(xlabel=f"client, by rate (n = {order.size})", ylabel="rate", ylim=(0, 1.05))

@@ -51,7 +51,9 @@ def _known(report: TraceReport, on: Bools, most: Ints) -> Known:
     window = int(report.absences.sure[on].max()) + 1
     fewest = int(most[report.participants > 0].min())  # of the other rounds nobody knows whether anybody took part
     empty = True if (most == 0).any() else of_rates(report.rate[on], int(on.sum())).empty
-    return Known(window, fewest, empty, at_most=int(most.min()), source="the log")
+    never = int(np.count_nonzero(~on))
+    whom = f"the clients that took part (not counted, as never seen on: {never})" if never else "the clients"
+    return Known(window, fewest, empty, at_most=int(most.min()), source="the log", whom=whom)
 
 
 def _without_law(statement: Statement) -> Statement:

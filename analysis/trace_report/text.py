@@ -11,7 +11,8 @@ import numpy as np
 from analysis.trace_report.advice import advised_interval
 from analysis.trace_report.assumptions import SOMEBODY, Ruling, Word
 from analysis.trace_report.counts import participants_at_most
-from analysis.trace_report.hypotheses import Finding, presumes_what_fails
+from analysis.trace_report.day import begin_of
+from analysis.trace_report.hypotheses import ROUNDS, Finding, presumes_what_fails
 from analysis.trace_report.memory import WEAK, Memory, reach_of
 from analysis.trace_report.report import TraceReport
 from analysis.traces.log import Floats, Ints
@@ -55,7 +56,7 @@ def summary(report: TraceReport) -> list[str]:
         f"clients {log.n_clients} (never seen {never}, seen but never on {np.count_nonzero(on == 0) - never}); "
         f"rounds {log.n_rounds}; participations {log.client.size}; unobserved {unobserved}",
         *_reading(report),
-        f"rates: {rates} (least, quartiles, largest); intervals of each client: --json",
+        f"rates: {rates} (least, quartiles, largest); intervals of each client, {_of_rates(report)}: --json",
         f"clients seen on in a round: {seen.min()} to {seen.max()}, median {report.cohort}"
         + ("" if seen.size == log.n_rounds else f" (of the {seen.size} rounds in which anybody was observed)"),
         f"gaps (observed rounds): {_quantiles(lengths, times)}",
@@ -78,8 +79,15 @@ def summary(report: TraceReport) -> list[str]:
     return lines
 
 
+def _of_rates(report: TraceReport) -> str:
+    """What the intervals of rates presume."""
+    said = "which presume independent rounds"
+    dependent = any(one.name == ROUNDS and one.rejected for one in report.findings)
+    return f"{said} (rejected below, so they may cover far fewer rates)" if dependent else said
+
+
 def _reading(report: TraceReport) -> list[str]:
-    """What was mended in the file, if anything was."""
+    """What was mended in the file, if anything was, and when its first round begins."""
     found = report.log.reading()
     mended = [
         f"{what}: {found[name]} ({how})"
@@ -91,6 +99,8 @@ def _reading(report: TraceReport) -> list[str]:
         if found[name]
     ]
     lines = [f"of {found['rows']} rows, {'; '.join(mended)}"] if mended else []
+    if report.log.start is not None:
+        lines.append(f"round 0 begins at {begin_of(report.log)}: rounds are counted from there, not from full hours")
     if found["ignored_column"]:
         lines.append(f"time: column {found['time_column']} (column {found['ignored_column']} is not used)")
     return lines
@@ -195,7 +205,8 @@ def consequences(report: TraceReport) -> list[str]:
         f"Amplified FedAvg: P = {best.interval} has the least interval divergence of the intervals listed below, "
         f"delta~^2(P) <= {best.largest:.3g} d^2 whatever the objectives (mean over intervals {best.mean:.3g}; "
         f"P = 1: {report.divergences[0].largest:.3g}){unseen}.{left_out}",
-        f"FedLaAvg: an update is at most so many rounds old (Lemma 1), with {ages}.",
+        f"FedLaAvg: an update is at most so many rounds old (Lemma 1), if all available clients are taken where they "
+        f"are fewer than the clients a round, with {ages}.",
         f"FAST: all clients were on in {room.rounds}. Theorem 2 in the version of the "
         f"appendix (fast.thm2.app) needs snapshots, uniform over all clients, in at least {room.least_rate:.2%} of "
         f"them whatever the constants, {enough}; "

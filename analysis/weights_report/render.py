@@ -104,6 +104,10 @@ def _notes(report: WeightsReport) -> Iterator[str]:
         "seen, on: rounds in which the client was observed, and took part. Gaps (from one participation to "
         "the next) and intervals count observed rounds only."
     )
+    yield (
+        f"{100 * LEVEL:g} % interval: of the rate, if rounds are independent; it covers the rate less often where a "
+        "client tends to stay as it is."
+    )
     yield f"weight: FedAU's, {cutoff}, for the round after the log; an estimate of 1/rate."
     yield (
         "exact error: E[(p w - 1)^2] for a client that takes part with the fitted rate p, independently in "

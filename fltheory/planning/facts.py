@@ -52,6 +52,7 @@ class Known:
              not known: the rounds of a schedule have no chance, those of a log no law
     coins    whether each client has a coin, a chain or turns of its own: there are rounds of few, which may be rare
     source   what knows it, in words
+    whom     of whom `fewest` and `at_most` are, in words
     """
 
     window: int | None = None
@@ -61,6 +62,7 @@ class Known:
     coins: bool = False
     at_most: int | None = None
     source: str = "this process"
+    whom: str = "the clients"
 
 
 def of_process(process: ParticipationProcess) -> Known:
@@ -156,7 +158,7 @@ def require_possible(
     if fewest is None and len(rates) and not known.empty:
         fewest, unless = _in_the_mean(n_clients, rates), ", if none is empty"
     few = min(fewest or n_clients, n_clients)
-    _at_least("participation_norm", constants, few**-0.5, f"some rounds have at most {few:g} of the clients{unless}")
+    _at_least("participation_norm", constants, few**-0.5, f"some rounds have at most {few:g} of {known.whom}{unless}")
     if len(rates) and known.drawn and not known.empty:
         why = "weights that sum to one vary that much where these rates are the chances of each round"
         _at_least("weight_variance", constants, _least_variance(n_clients, rates), why)

@@ -11,6 +11,7 @@ import sys
 import sysconfig
 import venv
 import zipfile
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -177,6 +178,14 @@ def test_the_example_package_passes_its_own_tests_when_installed(tmp_path: Path)
     environment = os.environ | {"PYTHONPATH": path.rstrip(os.pathsep)}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", source / "tests"]
     assert " passed" in _run(command, env=environment, cwd=source)
+
+
+@pytest.mark.skipif(bool(entry_points(group="fltheory.claims", name="blackout")), reason="it is installed here")
+def test_the_example_package_says_that_it_is_not_installed() -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", ROOT / "examples" / "plugin"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert done.stderr.strip() == "ERROR: blackout is not installed: pip install -e examples/plugin (see its README)"
 
 
 def test_a_plugin_that_cannot_be_loaded_is_named(foreign_package: Path) -> None:

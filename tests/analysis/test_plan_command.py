@@ -58,6 +58,8 @@ BAD = {
     "an algorithm that is no text": ("target = 1\nalgorithms = [[1]]", "algorithms must be one of"),
     "constants that are no table": ("target = 1\nconstants = 3", "constants must be a table; got 3"),
     "one rate without a list": ("target = 1\nrates = 0.5", "rates must be a list; got 0.5"),
+    "no rates in the list": ("target = 1\nrates = []", "rates must be a list of values, or left out; got []"),
+    "no algorithms in the list": ("target = 1\nalgorithms = []", "algorithms must be a list of values, or left out"),
     "a text as target": ('target = "small"', "target must be a number above 0; got 'small'"),
     "a target beyond floats": (f"target = 1{'0' * 400}", "target must be from 1e-300 to 1e+300"),
     "a target whose tenfold is none": ("target = 1e308", "target must be from 1e-300 to 1e+300"),
@@ -190,3 +192,12 @@ def test_bad_processes_are_one_sentence(tmp_path: Path, change: tuple[str, str],
         read_plan(file)
     assert said in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_recorded_process_names_the_clients_that_it_never_shows(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    events = 'name = "recorded.from_events"\nclients = [0, 2, 0]\nrounds = [0, 1, 2]\nn_rounds = 3\nend = "repeat"\n'
+    file.write_text(f"target = 1.0\n[process]\n{events}[constants]\nn_clients = 4\n")
+    said = "each of n_clients = 4 clients takes part, as no .*leave them out .*got '2 that never take part: 1, 3'"
+    with pytest.raises(InputError, match=said):
+        read_plan(file)

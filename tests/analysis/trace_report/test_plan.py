@@ -164,6 +164,16 @@ def test_constants_that_a_log_contradicts_are_refused(tmp_path: Path, given: str
         planned(seen, file)
 
 
+def test_clients_that_never_came_do_not_count_in_a_norm_that_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text("target = 1.0\n[constants]\nparticipation_norm = 0.8\n")
+    seen = trace_report(dense([[1, 0, 1], [1, 0, 0], [1, 0, 0]], np.array([[1, 1, 1], [1, 0, 1], [1, 1, 1]])))
+    with pytest.raises(
+        InputError, match=r"at most 1 of the clients that took part \(not counted, as never seen on: 1\); got"
+    ):
+        planned(seen, file)
+
+
 FEDLAAVG = """
 target = 0.5
 algorithms = ["fedlaavg"]

@@ -127,6 +127,7 @@ def test_the_text_says_the_most_important_first(report: TraceReport) -> None:
         "fedau.ass4 fails. Rejected: independent rounds",
         f"mean rate by label: a {report.labelled.rates[0]:.3g} (2 clients), b",
         f"FedAU: K = {report.cutoff.independent} has the least mean error",
+        "(Lemma 1), if all available clients are taken where they are fewer than the clients a round, with",
         f"4 clients a round: {report.staleness(4)[0]:.0f} to unknown",
         "P = 168 has the least interval divergence of the intervals listed below",
         "Theorem 2 in the version of the appendix (fast.thm2.app) needs snapshots",
@@ -166,6 +167,26 @@ def test_rounds_left_out_of_the_divergence_are_told_by_kind() -> None:
     assert {one["left_out"] for one in to_json(found)["interval_divergence"]} == {3}
     assert to_json(found)["theorems"]["amplified.thm31.average"]["somebody"] == "fails"
     assert "Left out" not in to_text(trace_report(dense(on[:2])))
+
+
+def test_intervals_of_rates_say_what_they_presume(report: TraceReport) -> None:
+    coins = " ".join(to_text(trace_report(sampled(Bernoulli([0.3] * 4), 100, 0))).split())
+    assert "intervals of each client, which presume independent rounds: --json" in coins
+    chains = " ".join(to_text(report).split())
+    assert "which presume independent rounds (rejected below, so they may cover far fewer rates): --json" in chains
+
+
+def test_when_round_0_begins_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    for times, said in {
+        ("2024-05-01T13:07:12", "2024-05-01T15:00:00"): "2024-05-01T13:07:12",
+        ("2024-05-01T13:07:12.5Z", "2024-05-01T15:00:00Z"): "2024-05-01T13:07:12.500000 UTC",
+        ("100.5", "7300"): "100.5 s",
+    }.items():
+        path.write_text("client,timestamp\n" + "".join(f"a,{time}\n" for time in times))
+        told = "\n".join(summary(trace_report(traces.read_log(path, round_length="1h"))))
+        assert f"round 0 begins at {said}: rounds are counted from there, not from full hours" in told
+    assert "round 0 begins" not in "\n".join(summary(trace_report(dense([[1]]))))
 
 
 def test_json_is_all_numbers(report: TraceReport) -> None:
