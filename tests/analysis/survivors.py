@@ -22,7 +22,6 @@ from analysis.checks import Check, Mutant, all_checks, systematic, without
 from analysis.evidence import Evidence
 from analysis.verify import select
 from fltheory.ledger import Claim, ledger
-from fltheory.papers import fedamd
 from tests.analysis import inner
 
 WEAKER = "a larger level says less"
@@ -99,8 +98,6 @@ HARMLESS: dict[tuple[str, str], str] = {
     **{("fedau.thm3.repaired", f"late: -({term}) in 1 - rate"): MORE for term in ("1", "-rate")},
     **{("fedamd.eq96", f"bound: -({term}) in mean_cache_error + {term}"): "(96) or (113) fails for each meaning still"
        for term in ("noise_std**2*subsampled/(anchor_batch*n_clients)",)},
-    ("fedamd.lemE3", "bound: -(-move_square*(-smoothness/2 + 1/(2*global_lr*local_lr*local_steps))) in "
-     f"{fedamd.lemE3.parts[-1]}"): MORE,
     ("fedau.alg2", "largest: cutoff -> cutoff^2"): MORE,
     ("fedau.alg2", "largest: round_index -> round_index^2"): MORE,
     ("fedau.alg2", "fewest: cutoff -> cutoff^2"): "fewer intervals say less",

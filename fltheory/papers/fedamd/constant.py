@@ -131,8 +131,9 @@ lemE3 = paper.claim(
     uses=("fedamd.lemB1", "fedamd.lemB3", "fedamd.lemE2", "fedamd.eq139", "fedamd.eq154"),
     repaired_by="fedamd.lemE3.repaired",
     gap="As for Lemma E.2: no condition on the global step is stated, and the variance due to who refreshed its cache "
-    "is left out. No violation is known at Theorem 4.8's step, or at any with E g_t as g_t itself, which the E printed "
-    "at F(x_{t+1}) alone suggests. From (154) to (132) K >= 4 is needed at the largest local step. (Printed for "
+    "is left out. No violation is known with E g_t as g_t itself, which the E printed at F(x_{t+1}) alone suggests, or "
+    "at Theorem 4.8's step as the mean over all runs; with the virtual average, for which (113) holds, there is one "
+    "late in a run even at that step. From (154) to (132) K >= 4 is needed at the largest local step. (Printed for "
     "probabilities p_t that may change: p is that of round t.)",
 )  # fmt: skip
 
