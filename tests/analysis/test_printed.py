@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from random import Random
@@ -52,15 +53,26 @@ def parts(claim: Claim) -> dict[str, Any]:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two expressions are equal at exact points; of two relations, the quotients of their sides, or squares."""
+    """Whether two expressions are equal at exact points, or two relations hold at the same ones.
+
+    Of relations the quotients of the sides are equal, or their squares.
+    """
     if any(isinstance(one, kind) != isinstance(other, kind) for kind in (Relational, STRICT)):
         return False
     if not isinstance(one, Relational):
         return _equal(one, other)
+    rooms = _values(one.gts - one.lts, other.gts - other.lts)
+    if any((room > 0) != (also > 0) for room, also in rooms):  # as of n <= m and -n <= -m
+        return False
     return any(_equal(one.gts / one.lts, (other.gts / other.lts) ** power) for power in (1, 2))
 
 
 def _equal(one: Any, other: Any) -> bool:
+    return all(abs(sympy.N(left - right, 30)) <= 1e-20 * abs(sympy.N(right, 30)) for left, right in _values(one, other))
+
+
+def _values(one: Any, other: Any) -> Iterator[tuple[Any, Any]]:
+    """Of both expressions at exact points."""
     letters = {symbol.name: symbol for side in (one, other) for symbol in side.free_symbols}
     for seed in range(3):
         rng = Random(seed)
@@ -69,9 +81,7 @@ def _equal(one: Any, other: Any) -> bool:
             for name in sorted(letters)
         }
         left, right = (exact_number(exact_value(side, at)) for side in (one, other))
-        if abs(sympy.N(left - right, 30)) > 1e-20 * abs(sympy.N(right, 30)):
-            return False
-    return True
+        yield left, right
 
 
 def agrees(claim: Claim, part: str) -> bool:
@@ -116,6 +126,7 @@ def test_the_statement_is_the_printed_one(id_: str, part: str) -> None:
         ("fedamd.eq68", "allowed", mutate("allowed", "3/5", lambda half: half * 6 / 5)),
         ("fedamd.cor49", "bound", put("bound", fedamd.sigma**2, fedamd.sigma**2 / 3)),
         ("fedamd.eq158", "probability", mutate("probability", "p <= 1", lambda r: r.lhs <= r.rhs)),
+        ("fedamd.thm44", "product of steps", mutate("product of steps", "reversed", lambda r: -r.gts <= -r.lts)),
         ("fedamd.thm44", "period", mutate("period", "tau <= 2", lambda r: r.lhs <= r.rhs)),
     ],
 )  # fmt: skip

@@ -229,7 +229,10 @@ def _one_cycle(point: Point) -> tuple[Any, dict[str, Any]]:
 
 @checks.trial(fedamd.eq71, STEP_SPACE)
 def error_of_a_cached_gradient(claim: Claim, point: Point) -> Sides:
-    """E|g - grad F(x_j)|^2 = E|n + j eta (x_0 + n)|^2 against its two parts."""
+    """E|g - grad F(x_j)|^2 = E|n + j eta (x_0 + n)|^2 against its two parts: F = x^2/2, one client and one local step.
+
+    j is `moves`, x_0 `start`, `noise_size` the deviation of the anchor noise n, `product` eta_s eta_l K L tau.
+    """
     eta, constants = _one_cycle(point)
     noise, shift = point["noise_size"] ** 2, point["moves"] * eta
     drift = shift**2 * (point["start"] ** 2 + noise)
@@ -253,7 +256,10 @@ def noise_and_moves_are_correlated(claim: Claim, depth: Depth) -> Evidence:
 
 @checks.trial(fedamd.eq75, STEP_SPACE)
 def descent_since_the_anchor_round(claim: Claim, point: Point) -> Sides:
-    """E F(x_t) - F(x_0) after the anchor round and some moves without noise, moved terms brought to the left."""
+    """E F(x_t) - F(x_0) after the anchor round and `moves` moves, moved terms brought to the left.
+
+    F = x^2/2, one client, one local step, no noise; x_0 is `start`, `product` eta_s eta_l K L tau.
+    """
     eta, constants = _one_cycle({**point, "noise_size": 0})
     iterates = [point["start"] * (1 - j * eta) for j in range(point["moves"] + 1)]
     squares = [x**2 for x in iterates]
