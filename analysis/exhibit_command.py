@@ -36,7 +36,8 @@ class Setting:
     run      whether to run what it lacks
     tell     gets a sentence on whatever is missing
     typed    other options of the command, for the one that is offered
-    broken   gets a sentence on each figure or table that cannot be made, or not with all its runs, as one is faulty
+    broken   gets a sentence on each figure or table that cannot be made, or not with all its runs, as one is faulty or,
+             where it was to be run, cannot be
     """
 
     scale: str
@@ -90,10 +91,7 @@ def listed(kind: Kind, names: Iterable[str]) -> str:
 def _made(
     kind: Kind, exhibits: Mapping[str, Exhibit], setting: Setting, make: Callable[[Exhibit, Given], Any]
 ) -> Iterator[tuple[str, Exhibit, Any]]:
-    """Each exhibit that can be made, and what was made; a sentence on what it lacks, or on a run that is faulty.
-
-    Raises InputError, after all others, if runs were asked for that cannot be made.
-    """
+    """Each exhibit that can be made, and what was made; a sentence on what it lacks, or on a run that is faulty."""
     files = [file for exhibit in exhibits.values() for file in exhibit.experiments if Path(file).is_file()]
     faults: dict[str, InputError] = {}
     runs = runs_of(dict.fromkeys(files), setting.scale, setting.store, faults)
@@ -130,9 +128,7 @@ def _made(
             if not setting.run:
                 setting.tell(f"{name} {without}: {_offer(f'{kind} {name}', lacking, setting)}")
             elif not set(failed).isdisjoint(lacking):
-                setting.tell(f"{name} {without}: what it lacks cannot be run here")
-    if failed:
-        raise InputError("experiments", failed[0], f"ones that can be run here; {len(failed)} cannot")
+                setting.broken.append(f"{name} {without}: what it lacks cannot be run here")
 
 
 def faulty(name: str, given: Given, made: bool) -> str:

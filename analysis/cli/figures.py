@@ -35,7 +35,8 @@ def figures(
 ) -> None:
     """Draw the papers' figures and some of our own, each with its data beside it as CSV; all without names.
 
-    Exit code 1 if nothing could be drawn, for want of runs, or if some figures lack a run that is damaged.
+    Exit code 1 if nothing could be drawn, for want of runs, or if some figures lack a run that is damaged, or that
+    --run cannot make.
     """
     from analysis import exhibit_command
 
@@ -62,7 +63,7 @@ def tables(
 ) -> None:
     """Print the papers' tables, published and measured side by side; all without names.
 
-    Exit code 1 if some of them lack a run that is damaged.
+    Exit code 1 if some of them lack a run that is damaged, or that --run cannot make.
     """
     from analysis import exhibit_command
 
