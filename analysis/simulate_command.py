@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from analysis.json_text import json_text
 from analysis.wording import counted
 from fltheory.errors import InputError
 from sims import store as stored
@@ -72,7 +72,7 @@ def results_table(
         conditions[place.strip()] = value.strip()
     found = stored.runs(store, conditions)
     if as_json:
-        return json.dumps([_about(run) for run in found], indent=1)
+        return json_text([_about(run) for run in found])
     head = ("key", "status", "problem", "process", "algorithms", "rounds", "replicates", "seed", "memory", "remark")
     return _table(head, [_row(run) for run in found])
 
@@ -185,9 +185,8 @@ def _about(run: Run) -> dict[str, Any]:
 
 def _as_json(run: Run, rows: list[dict[str, Any]]) -> str:
     for row in rows:
-        row["standard_error"] = row["standard_error"] if np.isfinite(row["standard_error"]) else None
         row["mean"] = row["mean"] if np.isfinite(row["mean"]) else str(row["mean"])  # JSON has no infinity
-    return json.dumps(_about(run) | {"last": rows, "remarks": _remarks(run, rows)}, indent=1)
+    return json_text(_about(run) | {"last": rows, "remarks": _remarks(run, rows)})
 
 
 def _row(run: Run) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Iterator, Sequence
@@ -11,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from analysis.json_text import json_text
 from analysis.simulate_command import results_show
 from analysis.wording import at_edge
 from sims.experiment import Experiment, content_of, read
@@ -47,7 +47,7 @@ def sweep_file(
     without = [label for label in dict.fromkeys(point.algorithm for point in points) if label not in best]
     if as_json:
         found = {"points": [asdict(point) for point in points], "best": {k: asdict(v) for k, v in best.items()}}
-        return json.dumps(found, indent=1), without
+        return json_text(found), without
     lines = [f"{'algorithm':<28}{'local_lr':>12}{'global_lr':>12}{'value':>14}  run"]
     for point in points:
         mark = f" best{_edges(point, points)}" if best.get(point.algorithm) == point else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import traceback
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ import joblib
 from analysis.checks import Check, Depth, Mutant, all_checks
 from analysis.evidence import Evidence
 from analysis.files import write_text
+from analysis.json_text import json_text
 from fltheory.errors import InputError, processes
 from fltheory.ledger import Claim, ledger, unknown_claim
 from fltheory.verdicts import MEANING, VERDICTS, Verdict, because, headline, recorded, sources_sha256
@@ -158,7 +158,7 @@ def _of_the_claim(check: Check, depth: Depth) -> Verdict:
 def to_json(results: Sequence[Result]) -> str:
     """The text of a verdicts file."""
     claims = {r.claim.id: r.to_json() for r in results}
-    return json.dumps({"schema": 1, "claims": claims}, indent=1, ensure_ascii=False) + "\n"
+    return json_text({"schema": 1, "claims": claims}, ensure_ascii=False) + "\n"
 
 
 def page(known: dict[str, dict[str, Any]]) -> str:
@@ -209,6 +209,6 @@ def record(results: Sequence[Result], root: Path) -> None:
     fresh = {r.claim.id: r.to_json() for r in results}
     merged = recorded() | fresh
     ordered = {id_: merged[id_] for id_ in ledger if id_ in merged}
-    text = json.dumps({"schema": 1, "claims": ordered}, indent=1, ensure_ascii=False) + "\n"
+    text = json_text({"schema": 1, "claims": ordered}, ensure_ascii=False) + "\n"
     write_text(root / "fltheory" / "data" / "verdicts.json", text)
     write_text(root / "docs" / "verdicts.md", page(ordered))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from analysis.json_text import json_text
 from analysis.worst_case import LEMMAS, WorstCase
 from fltheory.errors import InputError, one_of
 
@@ -21,7 +21,7 @@ def worst_cases(names: Sequence[str], *, as_json: bool = False) -> tuple[str, bo
     found = [LEMMAS[id_].at(point) for id_ in _chosen(names) for point in LEMMAS[id_].points]
     violated = any(case.status == "violated" for case in found)
     if as_json:
-        return json.dumps([case.to_json() for case in found], indent=1, ensure_ascii=False), violated
+        return json_text([case.to_json() for case in found], ensure_ascii=False), violated
     return "\n".join([*_table(found), "", *_explained(found)]), violated
 
 

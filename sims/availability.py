@@ -13,6 +13,8 @@ from fltheory.participation import ParticipationProcess
 
 BoolArray = npt.NDArray[np.bool_]
 
+LOOKED_AT = 2 * 10**6  # client-rounds, at most
+
 
 class Reactive(Protocol):
     """Availability that may depend on who took part before."""
@@ -82,3 +84,22 @@ def availability(
     if isinstance(process, ParticipationProcess):
         return Traces(process, rounds, replicates, rng)
     return Reactions(process, rounds, replicates, rng)
+
+
+def widest(process: ParticipationProcess | Reactive, rounds: int) -> int:
+    """The most clients that are available in a round of a trace of so many rounds, or of as many as are quickly drawn.
+
+    All clients of a process that reacts to the run, or of which there is no trace beforehand.
+
+    >>> from fltheory.participation import Periodic
+    >>> widest(Periodic.diurnal(n_clients=10, on=1, off=3, offset=0), 8)
+    10
+    """
+    n_clients = process.n_clients
+    if not isinstance(process, ParticipationProcess):
+        return n_clients
+    try:
+        trace = process.sample(max(1, min(rounds, LOOKED_AT // n_clients)), 0)
+        return int(trace.sum(axis=1).max())
+    except Exception:  # what is wrong with it is told where a run begins
+        return n_clients

@@ -178,6 +178,8 @@ class Experiment(_Table):
 
 
 KEYS = (*Experiment.model_fields, "scale", "sweep")  # of a file
+START = (*Origin.model_fields, "file")  # of its table `start`
+SWEEP = ("local_lr", "global_lr", "metric", "last")  # of its table `sweep`
 
 
 def read(path: str | Path, scale: str | None = None, **changes: Any) -> Experiment:
@@ -214,6 +216,8 @@ def content_of(path: str | Path, scale: str | None = None, **changes: Any) -> di
     content = _content(path, scale, **changes)
     start = content.get("start")
     if isinstance(start, Mapping) and isinstance(start.get("file"), str):
+        if "run" in start:
+            raise InputError("start", dict(start), "a table with run or file, and not both")
         other = read(Path(path).parent / start["file"], scale, **changes)
         content["start"] = {"run": other.key, **{key: value for key, value in start.items() if key != "file"}}
     return content
@@ -232,6 +236,8 @@ def _content(path: str | Path, scale: str | None = None, **changes: Any) -> dict
             raise InputError("key of the experiment", key, one_of(key, KEYS))
     if content.get("kind") == "train" and not isinstance(content.get("start", {}), Mapping):  # a scale may undo a table
         raise InputError("start", content["start"], "left out: a model has its own first parameters")
+    if "sweep" in content:
+        check_sweep(content["sweep"])
     scales = content.pop("scale", {})
     _check_scales(scales)
     if scale is not None and (scale != "paper" or "paper" in scales):
@@ -252,6 +258,17 @@ def _check_scales(scales: Any) -> None:
         for key in table:
             if key not in known:
                 raise InputError(f"key of scale.{name}", key, one_of(key, known))
+        if "sweep" in table:
+            check_sweep(table["sweep"], f"scale.{name}.sweep")
+
+
+def check_sweep(table: Any, name: str = "sweep") -> None:
+    """Refuse what is no table of a sweep; its values are checked where it is made (`sims.training.sweep`)."""
+    if not isinstance(table, Mapping):
+        raise InputError(name, table, "a table with local_lr, global_lr and metric")
+    for key in table:
+        if key not in SWEEP:
+            raise InputError(f"key of {name}", key, one_of(key, SWEEP))
 
 
 def _merged(content: Any, changes: Mapping[str, Any]) -> Any:
@@ -301,8 +318,10 @@ def _check_start(content: Mapping[str, Any]) -> None:
     if content.get("kind") == "simulate":
         raise InputError("start", dict(start), "a number or a list of them: models of runs are for training")
     for key in start:
-        if key not in Origin.model_fields:
-            raise InputError("key of start", key, one_of(key, Origin.model_fields))
+        if key not in START:
+            raise InputError("key of start", key, one_of(key, START))
+    if "file" in start:  # it was not looked up
+        raise InputError("start.file", start["file"], "the name of another file, in the file of an experiment")
     try:
         Origin.model_validate(start)
     except ValidationError:

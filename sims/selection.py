@@ -135,20 +135,27 @@ def strength_of(selection: Selection) -> Any:
     return getattr(selection, "keywords", {}).get("strength", 0)
 
 
-def largest(selection: Selection, n_clients: int) -> int:
-    """The most of so many clients that a selection asks in a round; all of them if it is none of this module.
+def largest(selection: Selection, n_clients: int, available: int) -> int:
+    """The most slots that a cohort of a selection has, where at most so many of the clients are available.
 
-    >>> largest(uniform(4), 100), largest(snapshot(8, otherwise=always(2, 0), interval=5), 100)
-    (4, 8)
+    All clients, if it is none of this module. Slots of who was not there are computed, too (`Cohort`): a draw of `size`
+    has as many wherever fewer are available.
+
+    >>> largest(all_available(), 100, 30), largest(uniform(4), 100, 3)
+    (30, 4)
+    >>> largest(snapshot(8, otherwise=all_available(), interval=5), 100, 30)
+    30
     """
     kind, settings = getattr(selection, "func", None), getattr(selection, "keywords", {})
     most = n_clients
-    if kind is _always:
+    if selection is _all_available:
+        most = max(1, available)
+    elif kind is _always:
         most = len(set(settings["clients"]))
     elif kind in (_uniform, _least_recently_used, _permutation):
         most = settings["size"]
     elif kind is _snapshot:
-        most = max(settings["size"], largest(settings["otherwise"], n_clients))
+        most = max(settings["size"], largest(settings["otherwise"], n_clients, available))
     return min(most, n_clients)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +9,7 @@ from typing import Annotated
 import typer
 
 from analysis.cli.shared import JsonFlag
+from analysis.json_text import json_text
 
 commands = typer.Typer()
 
@@ -37,7 +37,7 @@ def list_claims(
     }
     if as_json:
         listed = {id_: entry | {"checks_changed": checks_changed(entry)} for id_, entry in chosen.items()}
-        print(json.dumps(listed, indent=1, ensure_ascii=False))
+        print(json_text(listed, ensure_ascii=False))
         return
     width = max((len(id_) for id_ in chosen), default=0)
     for id_, entry in chosen.items():
@@ -65,7 +65,7 @@ def show(
     if latex and as_json:
         raise InputError("--latex", True, "left out where --json is given (its key `latex` has the formulas)")
     claim = ledger[claim_id]
-    print(json.dumps(claim_as_json(claim), indent=1, ensure_ascii=False) if as_json else claim_as_text(claim, latex))
+    print(json_text(claim_as_json(claim), ensure_ascii=False) if as_json else claim_as_text(claim, latex))
 
 
 @commands.command()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from analysis.cli.shared import DIFFERS, JsonFlag
+from analysis.json_text import json_text
 
 commands = typer.Typer(help="Data sets that are loaded, never shipped.", no_args_is_help=True)
 
@@ -21,7 +21,7 @@ def list_data(as_json: JsonFlag = False) -> None:
 
     found = describe()
     if as_json:
-        print(json.dumps(found, indent=1, ensure_ascii=False))
+        print(json_text(found, ensure_ascii=False))
         return
     for entry in found:
         print(f"{entry['name']:<15} {entry['state']:<11} {entry['source']}\n    {entry['about']} {entry['licence']}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated
 import typer
 
 from analysis.cli.shared import DIFFERS, DONE, JsonFlag, StoreOption
+from analysis.json_text import json_text
 
 commands = typer.Typer()
 
@@ -153,7 +153,7 @@ def algorithms(
     from analysis import algorithms_list as listed
 
     print(
-        json.dumps(listed.as_json(clients, dimension, itemsize), indent=1)
+        json_text(listed.as_json(clients, dimension, itemsize))
         if as_json
         else listed.as_text(clients, dimension, itemsize)
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from analysis.cli.shared import JsonFlag
+from analysis.json_text import json_text
 
 commands = typer.Typer()
 
@@ -29,4 +29,4 @@ def plan(
 
     task, statements = read_plan(file)
     found = outcomes(task, statements)
-    print(json.dumps(to_json(task, found), indent=1) if as_json else as_text(task, found))
+    print(json_text(to_json(task, found)) if as_json else as_text(task, found))

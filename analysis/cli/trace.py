@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from analysis.cli.shared import JsonFlag, named_by
+from analysis.json_text import json_text
 
 DEFAULT = "report"
 
@@ -63,7 +63,7 @@ def report(
         print(f"page: {html}", file=sys.stderr)
     if as_json:
         shown = to_json(seen) | {"plan": None if promised is None else plan_command.to_json(*promised)}
-        print(json.dumps(shown, indent=1, ensure_ascii=False))
+        print(json_text(shown, ensure_ascii=False))
         return
     print(to_text(seen))
     if told:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +10,7 @@ from typing import Annotated
 import typer
 
 from analysis.cli.shared import JsonFlag, named_by
+from analysis.json_text import json_text
 
 commands = typer.Typer()
 
@@ -48,7 +48,7 @@ def weights(
     limit = valid_cutoff("--cutoff", _number(cutoff))
     found = read_log(log, clients=clients, rounds=rounds, round_length=round_length)
     report = weights_report(found, limit)
-    print(json.dumps(report.to_json(), indent=1, ensure_ascii=False) if as_json else report.to_text())
+    print(json_text(report.to_json(), ensure_ascii=False) if as_json else report.to_text())
     plot(report, out)
     print(f"plot: {out}", file=sys.stderr)
 

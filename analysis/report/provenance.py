@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import platform
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
+from analysis.json_text import json_text
 from analysis.measured import sentence
 from analysis.report.exhibits import Shown, unbacked_in_words
 from analysis.report.facts import Facts
@@ -51,7 +51,7 @@ def _of_runs(shown: Shown) -> list[str]:
 
 
 def as_json(facts: Facts, shown: Shown) -> str:
-    return json.dumps(provenance(facts, shown), indent=1) + "\n"
+    return json_text(provenance(facts, shown)) + "\n"
 
 
 def provenance_page(facts: Facts, shown: Shown) -> str:

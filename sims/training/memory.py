@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fltheory.errors import InputError
+from sims.availability import widest
 from sims.rounds import Setup
 from sims.selection import largest
 from sims.training import room
@@ -97,19 +98,15 @@ def estimate_memory(setup: Setup, cohort_size: int) -> Memory:
     )
 
 
-def require_memory(setup: Setup, label: str) -> Memory:
-    """The estimate for a cohort of the mean size, or of the largest where a selection makes it; of all if it is warm.
+def require_memory(setup: Setup, label: str, rounds: int) -> Memory:
+    """The estimate for the widest cohort of the rounds that `widest` looks at; for all clients if the start is warm.
 
     Raises InputError if the device has less memory left than that in all, or the place of the tables less room for
     them, or this process may not take so much.
     """
-    rates, task = setup.rates, setup.problem
-    if setup.warm:
-        size = task.n_clients
-    elif rates is None:
-        size = largest(setup.selection, task.n_clients)
-    else:
-        size = max(1, round(float(rates.sum())))
+    task, size = setup.problem, setup.problem.n_clients
+    if not setup.warm:
+        size = largest(setup.selection, size, widest(setup.process, rounds))
     needed, device = estimate_memory(setup, size), task.device  # type: ignore[attr-defined]
     own = (needed.total if device.type == "cpu" else 0) + (needed.tables if needed.place != "device" else 0)
     for what, takes, there in (

@@ -158,7 +158,7 @@ def train(
     needs = []
     for index, contestant in enumerate(about["algorithm"]):
         setup: Any = setup_of(about, index, outlined=True)
-        needs.append(require_memory(setup, label_of(about, contestant)))
+        needs.append(require_memory(setup, label_of(about, contestant), experiment.rounds))
     if workers > 1 and scheduler is None:  # a scheduler's are on other machines
         require_workers(workers, experiment.replicates * needs, setup.problem.device)
     origin = _origin(experiment, store)

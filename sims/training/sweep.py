@@ -20,11 +20,10 @@ import polars as pl
 
 from fltheory.errors import InputError, count, one_of
 from sims.algorithms import algorithms
-from sims.experiment import Experiment, parse
+from sims.experiment import Experiment, check_sweep, parse
 from sims.recorder import EVALUATED, PER_CLIENT, recorded
 from sims.store import Run
 
-FIELDS = ("local_lr", "global_lr", "metric", "last")
 OBJECTIVES = ("objective", "objective_gap", "squared_gradient", "squared_distance")
 RANKED = (*(name for name in EVALUATED if name not in PER_CLIENT), *OBJECTIVES)  # what says how good a model is
 
@@ -87,12 +86,8 @@ def sweep(content: Mapping[str, Any], run: Callable[[Experiment], Run]) -> tuple
 def _checked(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The grid with its defaults, and the experiment without it."""
     base = copy.deepcopy(dict(content))
-    given = base.pop("sweep", None)
-    if not isinstance(given, Mapping):
-        raise InputError("sweep", given, "a table with local_lr, global_lr and metric")
-    for key in given:
-        if key not in FIELDS:
-            raise InputError("key of sweep", key, one_of(key, FIELDS))
+    given: Any = base.pop("sweep", None)
+    check_sweep(given)
     grid = {"global_lr": [1], "last": 1, "metric": "train_loss", **given}
     for name in ("local_lr", "global_lr"):
         values = grid.get(name)

@@ -54,7 +54,16 @@ def all_keys(values: Iterable[Any], names: set[str]) -> set[str]:
 def printed(*arguments: str) -> Any:
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
+    return strictly(done.stdout)
+
+
+def strictly(text: str) -> Any:
+    """What a reader makes of it that knows no NaN and no Infinity."""
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
 
 
 def test_a_recorded_verdict() -> None:
@@ -81,7 +90,7 @@ def test_show() -> None:
 def test_verify() -> None:
     names = named("fltheory verify --json FILE")
     result = v.Result(ledger["fedau.eq1"], [Evidence("exact", "m", "s")])
-    found = json.loads(v.to_json([result]))
+    found = strictly(v.to_json([result]))
     assert all_keys([found], names) == names
     assert all_keys(found["claims"].values(), named("A recorded verdict")) <= named("A recorded verdict")
 
@@ -115,6 +124,31 @@ def test_plan(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(example)
     names = named("fltheory plan PLAN.toml --json")
     assert all_keys([printed("plan", str(tmp_path / "plan.toml"), "--json")], names) == names
+
+
+@pytest.mark.torch
+def test_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch", reason="needs the training extra")
+    pytest.importorskip("sklearn", reason="needs the training extra")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "e.toml").write_text(SWEEP)
+    names = named("fltheory sweep EXPERIMENT.toml --json")
+    found = printed("sweep", "e.toml", "--json")
+    assert all_keys([found], names) == names
+    values = {point["local_lr"]: point["value"] for point in found["points"]}
+    assert values[1e30] is None
+    assert values[0.1] == found["best"]["fedavg"]["value"] > 0
+
+
+SWEEP = """
+kind = "train"
+rounds = 2
+replicates = 1
+problem = { name = "training", data = "digits", model = "logistic", partition = { name = "iid", n_clients = 4 } }
+process = { name = "bernoulli", p = 1 }
+algorithm = { name = "fedavg" }
+sweep = { local_lr = [0.1, 1e30] }
+"""
 
 
 def test_algorithms() -> None:

@@ -197,10 +197,16 @@ def test_a_key_that_no_file_has_is_named_beside_all_that_one_may_have(tmp_path):
             "[scale.laptop]\nround = 3",
             r"^key of scale\.laptop must be one of .*\(did you mean rounds\?\); got 'round'$",
         ),
+        (
+            "[sweep]\nlocl_lr = [1]",
+            r"^key of sweep must be one of global_lr, .*\(did you mean local_lr\?\); got 'locl_lr'$",
+        ),
+        ("[scale.laptop]\nsweep = { lst = 1 }", r"^key of scale\.laptop\.sweep must be one of .*; got 'lst'$"),
+        ("[scale.laptop]\nsweep = 3", r"^scale\.laptop\.sweep must be a table with local_lr, .*; got 3$"),
     ],
 )
 @pytest.mark.parametrize("scale", [None, "paper", "smoke", "laptop"])
-def test_tables_of_scales_are_checked_whether_asked_for_or_not(scales, says, scale, tmp_path):
+def test_tables_of_scales_and_of_a_sweep_are_checked_whether_asked_for_or_not(scales, says, scale, tmp_path):
     file = tmp_path / "experiment.toml"
     file.write_text(f"{FILE}\n{scales}\n")
     with pytest.raises(InputError, match=says):

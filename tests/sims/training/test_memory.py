@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from fltheory.errors import InputError
-from fltheory.participation import Bernoulli
+from fltheory.participation import Periodic, Recorded, UniformSubset
 from sims.algorithms import algorithms
 from sims.algorithms.protocol import State
+from sims.availability import widest
 from sims.rounds import Setup, Simulation
 from sims.selection import all_available, always, least_recently_used, permutation, snapshot, uniform
 from sims.weighting import AverageAll
@@ -41,7 +42,7 @@ def setup(name, **options):
     )
     algorithm = algorithms()[name]
     rule = AverageAll() if "weighting" in algorithm.looks_at else None
-    return Setup(task, algorithm, algorithm.hyper(local_lr=0.1), Bernoulli(np.full(N, 0.5)), rule)
+    return Setup(task, algorithm, algorithm.hyper(local_lr=0.1), UniformSubset(N, 5), rule)
 
 
 @pytest.mark.parametrize("name", ["fedavg", "mifa", "fedvarp", "scaffold", "fedlaavg"])
@@ -108,25 +109,25 @@ def test_what_does_not_fit_is_refused_before_it_starts(monkeypatch):
     with pytest.raises(
         InputError, match=r"algorithm must be one that fits into the 2.9 KiB that are free, but it needs 6"
     ):
-        require_memory(setup("mifa"), "")
+        require_memory(setup("mifa"), "", 9)
     with pytest.raises(InputError, match=r"algorithm must be one that fits into the 2.9 KiB that are free"):
-        require_memory(setup("mifa", memory="host"), "")  # a CPU has one memory
+        require_memory(setup("mifa", memory="host"), "", 9)  # a CPU has one memory
     rooms(monkeypatch, of_the_process=3000)
     with pytest.raises(
         InputError, match=r"fits into the 2.9 KiB that a process may take \(ulimit -v\), but it needs 6"
     ):
-        require_memory(setup("mifa"), "")
+        require_memory(setup("mifa"), "", 9)
     rooms(monkeypatch, of_device=6000)
-    assert str(require_memory(setup("mifa", memory="disk"), "")) == (
+    assert str(require_memory(setup("mifa", memory="disk"), "", 9)) == (
         "5.3 KiB (data 1.1 KiB, model 0.5 KiB, a cohort 3.8 KiB, activations not counted), "
         "and 0.9 KiB on disk for clients' tables"
     )
     rooms(monkeypatch, of_the_process=6000)  # what is mapped counts, if it is on disk
     with pytest.raises(InputError, match="a process may take"):
-        require_memory(setup("mifa", memory="disk"), "")
+        require_memory(setup("mifa", memory="disk"), "", 9)
     rooms(monkeypatch, of_disk=900)
     with pytest.raises(InputError, match=r"memory must be a place for 0\.9 KiB of clients' tables, .* has 0\.9 KiB"):
-        require_memory(setup("mifa", memory="disk"), "")
+        require_memory(setup("mifa", memory="disk"), "", 9)
 
 
 def users_own(available, state, memory, rng):
@@ -142,20 +143,61 @@ def users_own(available, state, memory, rng):
         (least_recently_used(3), 3),
         (permutation(2), 2),
         (snapshot(3, uniform(4), interval=2), 4),
-        (snapshot(3, all_available(), interval=2), N),
+        (snapshot(3, all_available(), interval=2), 5),
+        (snapshot(7, all_available(), interval=2), 7),
+        (uniform(8), 8),  # with slots for three who are not there
         (users_own, N),
     ],
 )
 def test_a_cohort_is_the_largest_that_a_selection_asks(selection, cohort):
     one = setup("fedavg")
     chosen = replace(one, selection=selection)
-    assert require_memory(chosen, "") == estimate_memory(one, cohort)
-    if chosen.rates is None:
-        everybody = np.ones((1, N), dtype=bool), State({}, {"age": np.zeros((1, N), dtype=int)}), {}
-        found = [selection(*everybody, np.random.default_rng(seed))[0].clients.shape[-1] for seed in range(3)]
-        assert max(found) == cohort
+    assert require_memory(chosen, "", 9) == estimate_memory(one, cohort)
+    there, state = chosen.process.sample(1, 3), State({}, {"age": np.zeros((1, N), dtype=int)})
+    if selection is not users_own:
+        assert selection(there, state, {}, np.random.default_rng(0))[0].clients.shape[-1] == cohort
     warm = setup("fedamd")
-    assert require_memory(replace(warm, selection=selection, warm=True), "") == estimate_memory(warm, N)
+    assert require_memory(replace(warm, selection=selection, warm=True), "", 9) == estimate_memory(warm, N)
+
+
+class ReactsToTheRun:
+    n_clients = N
+
+    def step(self, history, rng):
+        return np.ones(history.shape[1:], dtype=bool)
+
+
+TURNS = Periodic.diurnal(n_clients=N, on=1, off=19, offset=4)  # all at once, in one round of twenty
+WIDENS = np.arange(N) < [[1], [2], [9], [3]]
+
+
+@pytest.mark.parametrize(
+    ("process", "rounds", "cohort"),
+    [
+        (TURNS, 16, 1),
+        (TURNS, 17, N),
+        (Recorded.from_matrix(WIDENS, end="raise"), 2, 2),
+        (Recorded.from_matrix(WIDENS, end="raise"), 4, 9),
+        (Recorded.from_matrix(WIDENS, end="raise"), 5, N),  # a run of so many rounds is refused for that
+        (ReactsToTheRun(), 9, N),
+    ],
+)
+def test_a_cohort_of_all_available_is_the_widest_of_the_rounds(process, rounds, cohort):
+    one = setup("fedavg")
+    assert require_memory(replace(one, process=process), "", rounds) == estimate_memory(one, cohort)
+
+
+def test_of_many_rounds_some_are_looked_at_and_of_many_clients_at_least_one():
+    asked = []
+
+    class Counts(UniformSubset):
+        def sample(self, rounds, seed):
+            asked.append(rounds)
+            return np.ones((rounds, 1), dtype=bool)
+
+    for n_clients, rounds in ((1000, 10**9), (3 * 10**6, 10), (5, 7)):
+        assert widest(Counts(n_clients, 1), rounds) == 1
+    assert asked == [2000, 1, 7]
 
 
 @pytest.mark.parametrize("place", ["device", "disk"])
@@ -198,7 +240,7 @@ CONTENT = {
         "partition": {"name": "iid", "n_clients": 10},
         "train_samples": 1000,
     },
-    "process": {"name": "bernoulli", "p": 0.5},
+    "process": {"name": "uniform-subset", "cohort_size": 5},
     "algorithm": {"name": "mifa", "local_lr": 0.1},
     "record": {"what": ["train_loss"]},
 }

@@ -58,6 +58,9 @@ algorithm = [{ name = "fedavg", local_lr = 0.1 }, { name = "fedavg", label = "b"
         assert json.loads(read(second, name, **changes).canonical)["start"] == expected
     train(read(tmp_path / "first.toml", "smoke"), store=tmp_path)
     assert train(read(second, "smoke"), store=tmp_path).reason == ""
+    second.write_text(f'{one}start = {{ file = "first.toml", run = "{"0" * 64}" }}\n{scale}')
+    with pytest.raises(InputError, match=r"^start must be a table with run or file, and not both; got"):
+        read(second)
     second.write_text(f"{one}start = 0.0\n{scale}")  # as a number that would be looked at
     with pytest.raises(InputError, match=r"^start must be left out: a model has its own first parameters; got 0"):
         read(second)
@@ -77,7 +80,9 @@ def test_models_that_are_not_there_are_told_before_anything_runs(tmp_path):
         assert "\n" not in str(caught.value)
 
     refused("start must be a table with run, a key of 64 digits", start={"run": "abc"})
-    refused("key of start must be one of algorithm, run", start={"run": "0" * 64, "label": "b"})
+    refused("key of start must be one of algorithm, file, run;", start={"run": "0" * 64, "label": "b"})
+    refused("key of start must be one of .*did you mean file", start={"fil": "x.toml"})
+    refused("^start.file must be the name of another file, in the file of an experiment; got 3$", start={"file": 3})
     refused("start.run must be the key of a complete run in the store .*what start.file names", start={"run": "0" * 64})
     plain = train(parse(WARM_UP | {"record": {"what": ["train_loss"]}}), store=tmp_path)
     refused("must be one that keeps its models", start={"run": plain.key})

@@ -1,0 +1,30 @@
+"""The JSON that commands write."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+
+def json_text(value: Any, *, ensure_ascii: bool = True) -> str:
+    """JSON that every reader takes: `null` stands for numbers that it does not have.
+
+    >>> print(json_text({"a": [1.5, math.nan]}))
+    {
+     "a": [
+      1.5,
+      null
+     ]
+    }
+    """
+    return json.dumps(_with_null(value), indent=1, ensure_ascii=ensure_ascii, allow_nan=False)
+
+
+def _with_null(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _with_null(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_null(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
