@@ -160,14 +160,7 @@ def module_of(model: Any, labelled: LabelledData, seed: int) -> nn.Module:
     from sims.training import models
 
     name, given = _named("model", model)
-    implied = _implied(name, labelled)
-    wanted = inspect.signature(models.factory(name)).parameters
-    for key in given:
-        if key not in wanted and not any(one.kind is one.VAR_KEYWORD for one in wanted.values()):
-            own = [one for one in wanted if one not in implied]
-            allowed = one_of(key, own) if own else "left out: all parameters of this model come from the data"
-            raise InputError(f"key of model {name}", key, allowed)
-    return models.make(name, seed=seed, **implied | given)
+    return models.make(name, seed=seed, **_implied(name, given, labelled))
 
 
 @lru_cache(maxsize=4)
@@ -225,8 +218,8 @@ def _moments(images: npt.NDArray[np.uint8]) -> dict[str, list[float]]:
     return {"mean": means, "std": [max(variance, 1e-16) ** 0.5 for variance in variances]}
 
 
-def _implied(name: str, labelled: LabelledData) -> dict[str, Any]:
-    """The parameters of a model that the data determine."""
+def _implied(name: str, given: Mapping[str, Any], labelled: LabelledData) -> dict[str, Any]:
+    """The parameters of a model, those that the data determine included. Raises InputError for unknown ones."""
     from sims import data
     from sims.training import models
 
@@ -238,10 +231,15 @@ def _implied(name: str, labelled: LabelledData) -> dict[str, Any]:
     if labelled.vocabulary is None:
         implied["d"] = implied["inputs"] = int(np.prod(shape))
     else:
-        implied["vocabulary"] = len(labelled.vocabulary)
-        if "vectors" in wanted:
-            implied["vectors"] = data.word_vectors(labelled.vocabulary)[0]
-    return {key: value for key, value in implied.items() if key in wanted}
+        implied |= {"vocabulary": len(labelled.vocabulary), "vectors": None}
+    for key in given:
+        if key not in wanted and not any(one.kind is one.VAR_KEYWORD for one in wanted.values()):
+            own = [one for one in wanted if one not in implied]
+            allowed = one_of(key, own) if own else "left out: all parameters of this model come from the data"
+            raise InputError(f"key of model {name}", key, allowed)
+    if labelled.vocabulary is not None and "vectors" in wanted:
+        implied["vectors"] = data.word_vectors(labelled.vocabulary)[0]
+    return {key: value for key, value in implied.items() if key in wanted} | dict(given)
 
 
 def _named(what: str, given: Any) -> tuple[str, dict[str, Any]]:

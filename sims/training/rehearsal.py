@@ -25,7 +25,7 @@ from sims.training.copies import same
 from sims.training.engines import Batches, Engine, logits_of, step_of
 from sims.training.layout import SETTLED, Layout
 from sims.training.spoil import OF_ITS_OWN, is_plain, reading_nothing_of
-from sims.training.watch import FORGETFUL, Reader, drawing_nothing, own_randomness, unwritten
+from sims.training.watch import AGAIN_BACKWARD, FORGETFUL, Reader, drawing_nothing, own_randomness, unwritten
 
 REACH = 0.02  # of a step, in lengths of the model if that is above 1
 APART = {"sequential": 1e-5}  # most relative difference from the loop, by a parameter (found: none on a CPU) ...
@@ -187,6 +187,26 @@ def require_plain_steps(
         engine.descend(again, starts, [with_own_inputs(batches)], size, 0.0)
     if any(_differing(layout, move, before, engine.name) for move, before in zip(again, found, strict=True)):
         raise InputError("module", type(module).__name__, OF_ITS_OWN)
+
+
+@contextmanager
+def told_by_the_loop(
+    module: nn.Module, layout: Layout, model: Tensor, batches: Batches, readers: Sequence[Reader]
+) -> Iterator[None]:
+    """Where an engine fails, and a plain loop because of what its first step left in the module, that is what is told.
+
+    What was kept within vmap is no tensor outside it, so that an engine may only see that gradients are missing. The
+    loop has a copy, for which a cache by modules holds nothing yet.
+    """
+    try:
+        yield
+    except Exception:
+        try:
+            _Loop(copy.deepcopy(module), layout, readers).steps(model, _of_client(batches, 0), 0.0)
+        except Exception as error:
+            if AGAIN_BACKWARD in str(error):
+                raise InputError("module", type(module).__name__, FORGETFUL) from None
+        raise
 
 
 def with_own_inputs(batches: Batches) -> Batches:

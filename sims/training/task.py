@@ -36,6 +36,7 @@ from sims.training.rehearsal import (
     putting_back,
     rehearsing,
     require_plain_steps,
+    told_by_the_loop,
     with_own_inputs,
 )
 from sims.training.samples import Sampler
@@ -208,7 +209,8 @@ class Task:
                 if policy == "refuse":
                     continue
                 with stepping(self.module, policy), rehearsing(self.module, given, self.device) as back:
-                    with precision.products(self.device, self.short):
+                    told = told_by_the_loop(given, self.layout, self.start, batches, self._readers)
+                    with told, precision.products(self.device, self.short):
                         self.engine.descend(both.clone(), both, [with_own_inputs(batches)], 0.0, 0.0)
                     with precision.products(self.device):
                         require_plain_steps(

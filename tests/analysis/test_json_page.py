@@ -66,6 +66,12 @@ def strictly(text: str) -> Any:
     return json.loads(text, parse_constant=refuse)
 
 
+def test_commands_write_json_in_one_place() -> None:
+    folder = Path(__file__).parents[2] / "analysis"
+    files = [*folder.glob("cli/*.py"), *folder.glob("*_command.py"), folder / "verify.py"]
+    assert [path.name for path in files if "json.dump" in path.read_text()] == []
+
+
 def test_a_recorded_verdict() -> None:
     names = named("A recorded verdict")
     assert all_keys(recorded().values(), names) == names

@@ -10,6 +10,7 @@ import pytest
 
 from fltheory.errors import InputError
 from sims.training.models import make, models, names
+from sims.training.outline import outline
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
@@ -364,3 +365,9 @@ def test_a_factory_that_gives_one_module_twice_is_named(monkeypatch, first):
     sentence = "^model mine must be a factory that makes a new module at each call; got 'one of an earlier call'$"
     with pytest.raises(InputError, match=sentence):
         make("mine", d=4, classes=3)
+
+
+def test_a_model_that_the_data_determine_takes_no_key():
+    pytest.importorskip("sklearn", reason="needs the training extra")
+    with pytest.raises(InputError, match=r"^key of model logistic must be left out: .* the data; got 'widht'$"):
+        outline("digits", {"name": "logistic", "widht": 3}, {"name": "iid", "n_clients": 3})

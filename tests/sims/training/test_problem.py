@@ -61,6 +61,19 @@ def test_some_samples_only(made):
     assert all(row in rows for row in one.inputs.tolist())
 
 
+def test_a_key_of_a_model_that_nobody_knows_is_told_with_those_that_a_user_gives():
+    for model, sentence in (
+        (
+            {"name": "fast-char-lstm", "hiden": 4},
+            r"one of dropout, embedding, hidden \(did you mean hidden\?\); got 'hiden'",
+        ),
+        ({"name": "fedlaavg-lstm", "vocabulary": 4}, "one of hidden, padding; got 'vocabulary'"),
+        ({"name": "fedlaavg-logistic", "widht": 3}, "one of inputs; got 'widht'"),
+    ):
+        with pytest.raises(InputError, match=f"^key of model {model['name']} must be {sentence}$"):
+            problem.training("made", model, "natural")
+
+
 def test_bad_parts_are_one_sentence():
     with pytest.raises(InputError, match="n_groups must be at most 2"):
         task({"name": "natural", "n_groups": 3, "least": 5})

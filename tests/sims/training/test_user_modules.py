@@ -396,9 +396,16 @@ class Cached(nn.Linear):
         return x @ self.doubled().T
 
 
-def test_a_module_that_keeps_a_graph_of_an_earlier_pass_is_told_that():
-    with pytest.raises(InputError, match=r"^module must be one that keeps nothing of earlier calls .*; got 'Cached'$"):
-        task(Cached(FEATURES, CLASSES).double())
+class CachedBesideABias(Cached):
+    def forward(self, x):
+        return super().forward(x) + self.bias
+
+
+@pytest.mark.parametrize("engine", ["auto", "sequential", "vmap"])
+@pytest.mark.parametrize("kind", [Cached, CachedBesideABias])
+def test_a_module_that_keeps_a_graph_of_an_earlier_pass_is_told_that(kind, engine):
+    with pytest.raises(InputError, match=r"^module must be one that keeps nothing of earlier calls .*; got 'Cached"):
+        task(kind(FEATURES, CLASSES).double(), engine=engine)
 
 
 def test_dropout_that_drops_nothing_is_taken():
