@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -49,8 +50,10 @@ class Evidence:
     steps: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """A plain dictionary, empty fields left out, exact numbers as strings."""
+        """A plain dictionary, empty fields left out, exact numbers and a ratio beyond all numbers as strings."""
         kept = {k: v for k, v in vars(self).items() if v not in ("", 0, None, ()) and v != {}}
+        if self.largest == math.inf:
+            kept["largest"] = "inf"
         for name in ("witness", "largest_at"):
             if name in kept:
                 kept[name] = {k: v if isinstance(v, int | float | bool) else _text(v) for k, v in kept[name].items()}
@@ -77,10 +80,11 @@ class Tally:
             ratio = float(left / right) if right else (float("inf") if left > 0 else 0.0)
         self._record(left <= right * (1 + self.slack) if self.slack else left <= right, left, right, ratio, where)
 
-    def equal(self, left: Any, right: Any, **where: Any) -> None:
-        """Record whether left == right."""
+    def equal(self, left: Any, right: Any, beside: Any = 0, **where: Any) -> None:
+        """Record whether left == right; `slack` is of the right-hand side, or of terms of the size `beside` in it."""
         gap = abs(left - right)
-        self._record(gap <= self.slack * abs(right) if self.slack else gap == 0, left, right, 1.0, where)
+        near = gap <= self.slack * max(abs(right), beside) if self.slack else gap == 0
+        self._record(near, left, right, 1.0, where)
 
     def holds(self, condition: bool, **where: Any) -> None:
         """Record whether a condition is true."""

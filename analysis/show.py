@@ -163,9 +163,8 @@ def _verdict_lines(claim: Claim, entry: dict[str, Any] | None) -> list[str]:
             lines += ["  certified steps", *(f"    {step}" for step in evidence["steps"])]
         if "largest_at" in evidence and "largest" in evidence:
             where = ", ".join(f"{name} = {short(value)}" for name, value in evidence["largest_at"].items())
-            lines.append(
-                fill(f"largest ratio found, {ratio_text(evidence['largest'], '.4g')}, at {where}", 100, **_INDENT)
-            )
+            ratio = ratio_text(float(evidence["largest"]), ".4g")
+            lines.append(fill(f"largest ratio found, {ratio}, at {where}", 100, **_INDENT))
         if said := words_of_trial(claim, evidence):
             lines.append(fill(f"tried on: {said}", 100, **_INDENT))
         if "witness" in evidence:

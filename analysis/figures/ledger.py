@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import sympy
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
@@ -26,12 +27,14 @@ from analysis.figures.style import (
     house_style,
     new_figure,
 )
+from analysis.trials import exact_from
+from fltheory.ledger import ledger
 from fltheory.verdicts import VERDICTS, recorded
 
-COLUMNS = (("fedau", "amplified", "fedlaavg"), ("fast", "fedamd"))  # of papers, about as long as each other
+COLUMNS = (("fedau", "fedlaavg"), ("amplified", "fast", "fedamd"))  # of papers, about as long as each other
 PAPERS = [paper for column in COLUMNS for paper in column]
 COLOURS = dict(zip(VERDICTS, (ORANGE, AMBER, PURPLE, GREY, SKY, BLUE, GREEN), strict=True))
-LEFT, RIGHT = 3e-3, 6.0  # of the axis; an infinite ratio stands at the right
+LEFT, RIGHT = 3e-3, 200.0  # of the axis; an infinite ratio stands at the right
 ROW, HEAD = 0.135, 4  # inches a claim; height of a title and an axis, in claims
 
 figures: dict[str, Exhibit] = {}
@@ -41,7 +44,9 @@ def found_ratios(claims: Mapping[str, Mapping[str, Any]]) -> list[dict[str, obje
     """A row for each claim with a recorded ratio: the largest of its evidence, 1 where it is 1 but for rounding."""
     rows: list[dict[str, object]] = []
     for id_, entry in claims.items():
-        ratios = {evidence["largest"]: evidence["method"] for evidence in entry["evidence"] if "largest" in evidence}
+        bounded = id_ in ledger and ledger[id_].bound is not None
+        found = [(_ratio(evidence, bounded), evidence["method"]) for evidence in entry["evidence"]]
+        ratios = {ratio: method for ratio, method in found if ratio is not None}
         if ratios:
             largest = max(ratios)
             rows.append(
@@ -54,8 +59,21 @@ def found_ratios(claims: Mapping[str, Mapping[str, Any]]) -> list[dict[str, obje
     return rows
 
 
+def _ratio(evidence: Mapping[str, Any], bounded: bool) -> float | None:
+    """The ratio that was found, or that of the witness of a bound that needs a hypothesis."""
+    if "largest" in evidence:
+        return float(evidence["largest"])
+    witness = evidence.get("witness", {})
+    if not (bounded and evidence["verdict"] == "conditional" and {"left", "right"} <= witness.keys()):
+        return None
+    sides = (str(witness[side]) for side in ("left", "right"))
+    left, right = (float(exact_from(side) if "0x" in side else sympy.sympify(side)) for side in sides)
+    return left / right if right > 0 else math.inf
+
+
 NOTES = [
-    "Of refuted claims the ratio is that of the recorded witness: others may have more, without end for some",
+    "Of refuted and many conditional claims the ratio is that of the recorded witness: others may have more, without "
+    "end for some",
     "A conditional claim above 1 fails where what it needs is not given",
 ]
 

@@ -110,7 +110,7 @@ def _evidence(claim: Claim, evidence: Mapping[str, Any]) -> Html:
         pairs.append(("Over", prose(over)))
     if "largest" in evidence:
         where = ", ".join(f"{name} = {short(value)}" for name, value in evidence.get("largest_at", {}).items())
-        ratio = ratio_text(evidence["largest"], ".4g")
+        ratio = ratio_text(float(evidence["largest"]), ".4g")
         pairs.append(("Largest ratio of left to right side found", f"{ratio} at {where}" if where else ratio))
     if said := words_of_trial(claim, evidence):
         pairs.append(("Tried on", prose(said)))

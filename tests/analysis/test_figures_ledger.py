@@ -9,7 +9,7 @@ import pytest
 from matplotlib.patches import FancyArrowPatch
 
 from analysis.exhibits import Given
-from analysis.figures.ledger import PAPERS, figures, found_ratios
+from analysis.figures.ledger import PAPERS, RIGHT, figures, found_ratios
 from fltheory.ledger import ledger
 
 NOTHING = Given("laptop", {})
@@ -19,11 +19,19 @@ def test_every_recorded_ratio_is_a_point() -> None:
     """A claim of which several were recorded has the largest, as theorem 4.6 of FedAMD."""
     known = json.loads((files("fltheory") / "data" / "verdicts.json").read_text(encoding="utf-8"))["claims"]
     with_ratio = {id_ for id_, entry in known.items() if any("largest" in found for found in entry["evidence"])}
+    conditional = {
+        id_: found["witness"] for id_, entry in known.items() if ledger[id_].bound is not None
+        for found in entry["evidence"] if found["verdict"] == "conditional" and "left" in found.get("witness", {})
+    }  # fmt: skip
+    assert {"fedlaavg.thm3", "fedlaavg.lem1", "fedamd.lemE3"} <= conditional.keys() - with_ratio
     picture = figures["tightness"].make(NOTHING)
     ratio = {f"{row['paper']}.{row['claim']}": float(str(row["ratio"])) for row in picture.rows}
-    assert set(ratio) == with_ratio
+    assert set(ratio) == with_ratio | conditional.keys()
+    sides = [float(conditional["fedlaavg.lem1"][side]) for side in ("left", "right")]
+    assert ratio["fedlaavg.lem1"] == sides[0] / sides[1] == 5
+    assert all(ratio[id_] > 1 for id_ in conditional)
     assert ratio["fedamd.thm46"] == max(
-        found["largest"] for found in known["fedamd.thm46"]["evidence"] if "largest" in found
+        float(found["largest"]) for found in known["fedamd.thm46"]["evidence"] if "largest" in found
     )
     panels = {
         axes.get_title().partition(":")[0]: axes
@@ -34,7 +42,7 @@ def test_every_recorded_ratio_is_a_point() -> None:
         rows = [row for row in picture.rows if row["paper"] == paper]
         assert [tick.get_text() for tick in panels[paper].get_yticklabels()] == [row["claim"] for row in rows]
         drawn = [line.get_xdata() for line in panels[paper].lines if line.get_marker() in ("o", "s")]
-        assert [float(x[0]) for x in drawn] == [min(float(str(row["ratio"])), 6 / 1.3) for row in rows]  # type: ignore[index]
+        assert [float(x[0]) for x in drawn] == [min(float(str(row["ratio"])), RIGHT / 1.3) for row in rows]  # type: ignore[index]
 
 
 def test_what_holds_has_no_ratio_above_one_and_what_was_refuted_has_one() -> None:

@@ -183,12 +183,14 @@ def third_cross_term(claim: Claim, depth: Depth) -> Evidence:
             polarised = (e.stale_square + e.stale_mean_square - e.mismatch) / 2
             share = float(claim.formulas["share of errors"])
             where = {**point, **assumed(claim, done.met)}
-            tally.equal(e.third + 1, polarised + share + 1, **where)
+            tally.equal(e.third, polarised + share, beside=1, **where)
     return conditional(
         stated, rest, "every client has taken part (t > I), and availability does not depend on the samples",
         "algebra and enumeration", "Polarisation is an identity; the errors drop out of the mean once everybody has "
         "taken part.",
-        domain=f"{GRID}; `wish` has a number for each iteration: who is wanted as available, bit i for client i + 1",
+        domain=f"{GRID}; `signs` begin again if they are too few; `wish` has a number for each iteration: who is "
+        "wanted as available, bit i for client i + 1; the left side is the mean product, the right side D/2 + A/2 less "
+        "half the mean squared difference",
     )  # fmt: skip
 
 
