@@ -96,7 +96,7 @@ def _made(
     faults: dict[str, InputError] = {}
     runs = runs_of(dict.fromkeys(files), setting.scale, setting.store, faults)
     unread = lost([file for file in files if file not in runs and file not in faults], setting.scale, setting.store)
-    failed = []
+    failed: dict[str, str] = {}
     if setting.run:
         filling = dict.fromkeys(file for exhibit in exhibits.values() for file in exhibit.filled_by(setting.scale))
         failed = _run_missing([file for file in filling if file in files and file not in faults], runs, setting)
@@ -127,8 +127,8 @@ def _made(
             without = "has empty cells" if kind == "tables" and given.absent else without
             if not setting.run:
                 setting.tell(f"{name} {without}: {_offer(f'{kind} {name}', lacking, setting)}")
-            elif not set(failed).isdisjoint(lacking):
-                setting.broken.append(f"{name} {without}: what it lacks cannot be run here")
+            elif why := "; ".join(dict.fromkeys(failed[file] for file in lacking if file in failed)):
+                setting.broken.append(f"{name} {without}, as some of it cannot be run here: {why}")
 
 
 def faulty(name: str, given: Given, made: bool) -> str:
@@ -143,9 +143,9 @@ def _elsewhere(kind: Kind, name: str, exhibit: Exhibit) -> str:
     return f"; at other scales it is: {' or '.join(commands)}" if commands else ""
 
 
-def _run_missing(files: Iterable[str], runs: dict[str, Run], setting: Setting) -> list[str]:
-    """Run what the store lacks, or has in part, and add it to the runs; the files that cannot be run."""
-    failed = []
+def _run_missing(files: Iterable[str], runs: dict[str, Run], setting: Setting) -> dict[str, str]:
+    """Run what the store lacks, or has in part, and add it to the runs; the files that cannot be run, and why."""
+    failed = {}
     for file in dict.fromkeys(files):
         if file in runs and runs[file].status == "complete" and is_sound(runs[file]):
             continue
@@ -154,7 +154,7 @@ def _run_missing(files: Iterable[str], runs: dict[str, Run], setting: Setting) -
             runs[file] = run_file(file, setting.scale, setting.store)
         except InputError as error:
             setting.tell(f"{file} cannot be run: {error}")
-            failed.append(file)
+            failed[file] = str(error)
     return failed
 
 

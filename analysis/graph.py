@@ -97,9 +97,11 @@ def picture(paper: str | None = None) -> Picture:
         axes.text(x + PAD, y, names[id_], va="center", fontsize=7, bbox=box)
     present = [verdict for verdict in VERDICTS if verdict in verdicts.values()]
     handles = [Patch(facecolor=COLOURS[verdict], edgecolor="0.3", label=verdict) for verdict in present]
-    alone = len(claims) - len(places)
+    assumptions = sum(claim.kind == "assumption" for claim in claims.values())
+    alone = len(claims) - len(places) - assumptions
     title = (
-        f"{paper or 'all papers'}: an arrow goes from a claim to what rests on it ({alone} without arrows not drawn)"
+        f"{paper or 'all papers'}: an arrow goes from a claim to what rests on it (not drawn: {assumptions} "
+        f"assumptions, {alone} others without arrows)"
     )
     axes.text(MARGIN, size[1] - 0.15, title, va="center", fontsize=8)
     axes.legend(

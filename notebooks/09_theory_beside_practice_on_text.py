@@ -113,8 +113,8 @@ assert max(seen) == 8
 
 # %% [markdown]
 # One seed of $q = 1$ has a role that was asked 8 times, where a uniform draw has such a role once in thousands of
-# runs. The law of the draws is right, as the traces show, which the run's own rule drew: this seed is a rare one. With
-# two seeds such luck is not averaged away, and exact theory is what tells it from a mistake.
+# runs. The run's own rule draws by that law, as the traces show, so that nothing but chance is known to explain it: a
+# rare seed. With two seeds such luck is not averaged away, and without the exact law it would not be noticed.
 
 # %% [markdown]
 # Then the training:

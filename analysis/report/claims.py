@@ -25,6 +25,7 @@ KINDS = {
 NO_CHECK = "none"
 LAYOUT = {  # of LaTeX, what is no letter, number or sign that a reader sees -> what the search has in its place
     r"\\(?:begin|end)\{[^}]*\}": " ",
+    r"\\[dt]?frac(\w)(\w)": r"\1/\2",
     r"\\(?:left|right|[bB]ig+|q?quad|text|textstyle|math\w+|[dt]?frac)(?![a-z])|\\[\\,;! ]|[&$]": " ",
     r"\\([lg])e(?![a-z])": r"\\\1eq",
     r"\}\{": "/",

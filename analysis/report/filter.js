@@ -15,32 +15,34 @@ const command = (name) => {
   const letter = WORDS[name.toLowerCase()] ?? "";
   return /^[A-Z]/.test(name) && /^\p{L}$/u.test(letter) ? letter.toUpperCase() : WORDS[name] ?? name;
 };
-const plain = (text) => lower(text.replace(/\\[dt]?frac *\{((?:[^{}]|\{[^{}]*\})*)\} *\{((?:[^{}]|\{[^{}]*\})*)\}/g, "$1/($2)")
+const plain = (text) => lower(text.replace(/\\(?:left|right|math\w+|text) *(?![A-Za-z])/g, "").replace(/\\[dt]?frac *(\w) *(\w)/g, "$1/$2")
+  .replace(/\\[dt]?frac *\{((?:[^{}]|\{[^{}]*\})*)\} *\{((?:[^{}]|\{[^{}]*\})*)\}/g, "$1/($2)")
   .replace(/\\le(?![A-Za-z])/g, "<=").replace(/\\ge(?![A-Za-z])/g, ">=").replace(/\\([A-Za-z]+)/g, (_, name) => command(name))
   .replace(/[²³¹⁰-ⁿ]+/g, "^$&").replace(/[₀-ₜᵢ-ᵥⱼ]+/g, "_$&").normalize("NFKC"))
   .replace(/[{}\\]/g, "").replace(/[a-z]+/g, (word) => WORDS[word] ?? word)
   .replace(/[≤⩽≥⩾∇√∑Σ∞−ς⁄‖∥]|\|\||\*\*/g, (sign) => SIGNS[sign]).replace(/sqrt *\(/g, "sqrt").replace(/grad +/g, "grad")
-  .replace(/ *([<>]=?|[=+]) */g, "$1").replace(/_(?=\d)/g, "") // q = 1 is q=1, x_0 is x0
+  .replace(/ *([<>]=?|[-=+|]) */g, "$1").replace(/_(?=\d)/g, "") // q = 1 is q=1, x_0 is x0
   .replace(/(?<![a-z])(thm|theorem|lem|lemma|cor|corollary|prop|proposition)\.? *(?=([a-z]\.?)?\d)/g,
     (_, kind) => KINDS[kind] ?? kind);
 // As written too, so that the beginning of a letter's name finds it.
 const cells = rows.map((row) => [...row.cells].map((cell) => cell.textContent));
 const texts = rows.map((row, k) => [...cells[k], row.dataset.words].join(" "))
   .map((text) => `${lower(text)} ${plain(text)}`.replace(/\s+/g, " "));
-// Factors may stand apart in formulas, and denominators without brackets: 1/(8KL) is 1/8 K L.
-const tight = (text) => plain(text).replace(/[()*· ]/g, "");
-const tights = texts.map(tight);
-const isFormula = (word) => /^\d+[*·]?\p{L}|[/(]/u.test(word) && /[\p{L}\d]/u.test(word);
+const isFormula = (word) => /^\d+[*·]?\p{L}|[/(]/u.test(word) && /[\p{L}\d]/u.test(word) && !/^\(\d+\)$/.test(word);
 const literal = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 // A bracket that has no partner in a word belongs to a remark of several words.
 const unbracketed = (word) => word.split("(").length === word.split(")").length ? word : word.replace(/^\(|\)$/g, "");
 // A relation is found as a whole: q=1 is not in q=10, q=1/2 or seq=1. A number begins where it does: 8 is not in 48.
+// Factors of formulas may stand apart, and denominators without brackets: 1/(8KL) is 1/8 K L, and not 1/8 knows.
+const APART = "[()*· ]*";
 const finder = (word) => {
+  const formula = isFormula(word);
   const relation = /[<>=]/.test(word);
   let from = /^\d/.test(word) ? "(?<!\\d)" : "";
   if (relation && /^[\p{L}\p{N}]/u.test(word)) from = "(?<![\\p{L}\\p{N}_^])";
   const to = relation && /\d$/.test(word) ? "(?![\\d/^]|\\.\\d)" : "";
-  const pattern = new RegExp(from + literal(word) + to, "u");
+  const signs = word.replace(/[()*· ]/g, ""), end = /[a-z]$/.test(signs) ? "(?![a-z]{2})" : to;
+  const pattern = new RegExp(from + (formula ? `(?:${literal(word)}|${[...signs].map(literal).join(APART)}${end})` : literal(word) + to), "u");
   return (text) => pattern.test(text);
 };
 const phrase = (text) => ` ${plain(text).replace(/[^\p{L}\p{N}.^_]+/gu, " ").trim()} `;
@@ -49,20 +51,18 @@ const number = document.getElementById("number");
 
 // What stands in quotes, whatever they look like, is found as it is: these words, in this order.
 const asked = (text) => plain(text.replace(/[“”„«»]/g, '"').replace(/[‘’]/g, "'").replace(/(?<!\S)'([^']+)'(?!\S)/g, '"$1"'))
-  .replace(/\$/g, "").replace(/\/ *\([^()"]*\)/g, (below) => below.replace(/ /g, "")) // a denominator is one word
+  .replace(/\$/g, "").replace(/(?<![\w.])eqs?(?:\.| ) *\(?(\d+)\)?/g, "($1)") // Eq. 15 is (15)
+  .replace(/\/ *\([^()"]*\)/g, (below) => below.replace(/ /g, "")) // a denominator is one word
   .replace(/\s+/g, " ").match(/"[^"]+"|[^ "]+/g)?.map((part) => unbracketed(part.replace(/"/g, "").trim())).filter(Boolean) ?? [];
 
 function show() {
   const { q, paper, verdict, check } = Object.fromEntries(new FormData(form));
-  const words = asked(q).map((word) => {
-    const [has, formula] = [finder(word), isFormula(word) && finder(tight(word))];
-    return (k) => has(texts[k]) || (formula && formula(tights[k]));
-  });
+  const words = asked(q).map(finder);
   let shown = 0;
   rows.forEach((row, k) => {
     const { paper: ofPaper, verdict: withVerdict, check: checks } = row.dataset;
     const fits = (!paper || paper === ofPaper) && (!verdict || verdict === withVerdict) &&
-      (!check || checks.split(" ").includes(check)) && words.every((has) => has(k));
+      (!check || checks.split(" ").includes(check)) && words.every((has) => has(texts[k]));
     row.hidden = !fits;
     shown += fits;
   });

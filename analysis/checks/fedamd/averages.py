@@ -199,7 +199,11 @@ TREE: dict[str, Domain] = {
 
 @checks.trial(fedamd.lemB2b, TREE)
 def coin_tree(claim: Claim, point: Point) -> Sides:
-    """Three numbers, each its conditional mean plus or minus a deviation, both depending on the signs before."""
+    """Three numbers, each its conditional mean plus or minus a deviation, both depending on the signs before.
+
+    `means` and `deviations` are for the first number, for the second after - and +, for the third after --, -+, +- and
+    ++.
+    """
     means, sizes = point["means"], point["deviations"]
     total: Any = 0
     drift: Any = 0

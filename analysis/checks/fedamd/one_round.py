@@ -36,7 +36,8 @@ def error_of_the_mean(claim: Claim, point: Point) -> Sides:
     all caches started.
 
     L is the largest |h_m|, `local` is eta_l K L, `move` eta_s eta_l K L; `noise_size` is the deviation of `noise`, in
-    anchor gradients or in the curvature of samples. `reading` says what E g_t is: the mean over all runs, the
+    anchor gradients or in the curvature of samples (clipped far away; anchors use all theirs, so that sigma has no
+    weight). `reading` says what E g_t is: the mean over all runs, the
     conditional mean (g_t itself) or the virtual average h_t. The left side is E|E g_{t+1} - grad F(x_{t+1})|^2.
     """
     return _lemma_E1b(claim, point, point["reading"])
@@ -54,7 +55,8 @@ def local_steps_of_a_round(claim: Claim, point: Point) -> Sides:
     started.
 
     L is the largest |h_m|, `local` is eta_l K L, `move` eta_s eta_l K L; `noise_size` is the deviation of `noise`, in
-    anchor gradients or in the curvature of samples. `reading` says what E g_t is in mean_cache_error: the mean over
+    anchor gradients or in the curvature of samples (clipped far away; anchors use all theirs, so that sigma has no
+    weight). `reading` says what E g_t is in mean_cache_error: the mean over
     all runs, the conditional mean (g_t itself) or the virtual average h_t. The left side sums the mean squared local
     steps, of the client with most.
     """
@@ -73,7 +75,8 @@ def descent_of_a_round(claim: Claim, point: Point) -> Sides:
     `curvatures`, from x_0 = 1, all caches started.
 
     L is the largest |h_m|, `local` is eta_l K L, `move` eta_s eta_l K L; `noise_size` is the deviation of `noise`, in
-    anchor gradients or in the curvature of samples. `reading` says what E g_t is in mean_cache_error: the mean over
+    anchor gradients or in the curvature of samples (clipped far away; anchors use all theirs, so that sigma has no
+    weight). `reading` says what E g_t is in mean_cache_error: the mean over
     all runs, the conditional mean (g_t itself) or the virtual average h_t. The left side is E F(x_{t+1}) - E F(x_t).
     """
     now = Round(point)

@@ -330,7 +330,10 @@ def test_missing_runs_are_made_on_demand(
     assert told == [
         "svhn.toml cannot be run: data set must be fetched first (run: fltheory data fetch svhn); got 'svhn'"
     ]
-    assert setting.broken == ["mine.svhn is not drawn: what it lacks cannot be run here"]
+    assert setting.broken == [
+        "mine.svhn is not drawn, as some of it cannot be run here: data set must be fetched first "
+        "(run: fltheory data fetch svhn); got 'svhn'"
+    ]
 
 
 def test_without_torch_runs_are_offered_but_not_made(

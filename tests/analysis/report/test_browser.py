@@ -191,6 +191,15 @@ FOUND = "rows => rows.filter(row => !row.hidden).map(row => row.cells[0].textCon
         ((r"\frac{\sigma^{2}}{M \epsilon}", r"\frac{\sigma^2}{M\epsilon}", "σ²/(M ε)"), "fedamd.thm48", "fast.thm1"),
         ((r"\frac{1}{\sqrt{m K R}}", "1/sqrt(m K R)", "1/√(mKR)"), "fast.cor2", "fedamd.thm48"),
         (("Theorem 2 (main text)", "Theorem 2 main text"), "fast.thm2.main", "fast.thm1"),
+        (("1-q", "1 - q", r"1 - q"), "fast.thm1.averages", "fedlaavg.thm3"),
+        (
+            ("gamma = 1/(2 sqrt T)", r"\gamma = \frac{1}{2\sqrt{T}}", "γ=1/(2√T)"),
+            "fedlaavg.thm2.final",
+            "fedlaavg.thm3",
+        ),
+        (("Eq. (113)", "eq 113", "(113)"), "fedamd.lemE1b", "fedamd.thm46"),
+        (("|x - y|", "|x-y|", r"\|x - y\|"), "fast.ass1", "fast.thm1"),
+        ((r"\frac1P", "1/P", r"\frac{1}{P}"), "amplified.ass3p", "fast.thm1"),
         (("η ≤ 1/(8KL)", "eta <= 1/(8 K L)", r"\eta \leq \frac{1}{8KL}"), "fast.thm1", "fast.thm2.main"),
     ],
 )
