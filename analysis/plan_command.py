@@ -117,9 +117,9 @@ def _table(content: dict[str, Any], key: str) -> dict[str, Any]:
 def _list(content: dict[str, Any], key: str) -> list[Any]:
     given = content.get(key, [])
     if not isinstance(given, list):
-        raise InputError(key, given, "a list")
+        raise InputError(key, given, "a list, also of one value")
     if key in content and not given:
-        raise InputError(key, given, "a list of values, or left out")
+        raise InputError(key, given, "a list of at least one value, or left out")
     return given
 
 

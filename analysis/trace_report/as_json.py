@@ -9,6 +9,7 @@ import numpy as np
 
 from analysis.trace_report.advice import advised_interval
 from analysis.trace_report.assumptions import Ruling
+from analysis.trace_report.day import begin_of
 from analysis.trace_report.report import LEVEL, QUANTILES, TraceReport
 
 
@@ -26,6 +27,7 @@ def to_json(report: TraceReport) -> dict[str, Any]:
         "summary": {
             "clients": log.n_clients, "rounds": log.n_rounds, "participations": log.client.size,
             "never_seen": int(np.count_nonzero(log.never_seen())), **log.reading(), "rate_level": LEVEL,
+            "begins": None if log.start is None else begin_of(log),
             "rate_quantiles": {f"{q:g}": float(np.nanquantile(report.rate, q)) for q in QUANTILES},
             "window": {"least": away.window[0], "most": away.window[1]},
         },
@@ -48,7 +50,8 @@ def to_json(report: TraceReport) -> dict[str, Any]:
             {
                 "name": one.name, "null": one.null, "statistic": one.statistic, "value": _finite(one.value),
                 "p_value": _finite(one.p_value), "level": one.level, "correction": one.correction,
-                "rejected": one.rejected, "tested": one.tested, "clients": [log.clients[n] for n in one.clients],
+                "rejected": one.rejected, "tested": one.tested, "left_out": one.left_out,
+                "clients": [log.clients[n] for n in one.clients],
             }
             for one in report.findings
         ],

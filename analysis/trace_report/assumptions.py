@@ -128,6 +128,14 @@ def _somebody(log: Log) -> Ruling:
         why = f"Nobody took part in {empty.size} of {log.n_rounds} rounds, first in round {empty[0]}."
         return Ruling("fails", why, round=int(empty[0]))
     if unseen.size:
+        on = log.participations() > 0
+        without = np.flatnonzero(participants_at_most(log, on) == 0)
+        if without.size:
+            why = (
+                f"Nobody took part in {without.size} of {log.n_rounds} rounds, first in round {without[0]}, unless one "
+                f"of the clients that were never seen on ({np.count_nonzero(~on)}) did, not all of whom were observed"
+            )
+            return Ruling("cannot be told", f"{why}; a plan leaves these clients out.", round=int(without[0]))
         why = f"Nobody was seen on in {unseen.size} of {log.n_rounds} rounds, first in round {unseen[0]}, but not all"
         return Ruling("cannot be told", f"{why} clients were observed in them.", round=int(unseen[0]))
     return Ruling("holds", "Somebody took part in every round of the log.")

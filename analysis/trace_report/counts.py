@@ -8,24 +8,28 @@ from analysis.traces import Log
 from analysis.traces.log import Bools, Floats, Ints
 
 
-def counts(log: Log, first: int, last: int, spacing: int = 1) -> tuple[Ints, Ints]:
-    """Rounds on and rounds observed of each client, among the rounds first, first + spacing, ... before `last`."""
-    parts = [_counts(part, first, last, spacing) for _, part in log.blocks()]
+def counts(log: Log, first: int, last: int, spacing: int | Ints = 1) -> tuple[Ints, Ints]:
+    """Rounds on and rounds observed of each client, among the rounds first, first + spacing, ... before `last`.
+
+    spacing   one for all, or one a client, (n_clients,)
+    """
+    each = np.broadcast_to(np.asarray(spacing, dtype=np.int64), log.n_clients)
+    parts = [_counts(part, first, last, each[which]) for which, part in log.blocks()]
     on, observed = (np.concatenate(each) for each in zip(*parts, strict=True))
     return on, observed
 
 
-def _counts(log: Log, first: int, last: int, spacing: int) -> tuple[Ints, Ints]:
+def _counts(log: Log, first: int, last: int, spacing: Ints) -> tuple[Ints, Ints]:
     on = _count(log.client, log.round, log.n_clients, first, last, spacing)
     if log.observed is None:
-        rounds = len(range(first, last, spacing))
+        rounds = -(-max(last - first, 0) // spacing)
         return on, np.where(log.never_seen(), 0, rounds).astype(np.int64)
     return on, _count(*log.observed, log.n_clients, first, last, spacing)
 
 
-def _count(client: Ints, when: Ints, n_clients: int, first: int, last: int, spacing: int) -> Ints:
-    if (first, spacing) != (0, 1) or (when.size and when.max() >= last):
-        client = client[(when >= first) & (when < last) & ((when - first) % spacing == 0)]
+def _count(client: Ints, when: Ints, n_clients: int, first: int, last: int, spacing: Ints) -> Ints:
+    if first != 0 or (spacing != 1).any() or (when.size and when.max() >= last):
+        client = client[(when >= first) & (when < last) & ((when - first) % spacing[client] == 0)]
     return np.bincount(client, minlength=n_clients).astype(np.int64)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.stats import gamma
+from scipy.stats import gamma, norm
 
 from analysis.trace_report.counts import counts, fitted_rates
 from analysis.trace_report.tails import fisher_p, holm
@@ -23,6 +23,7 @@ from fltheory.streams import stream
 LEVEL = 0.01
 HOLM = "Holm over clients"
 ROUNDS = "independent rounds"
+EQUAL = "equal rates"
 FEWEST = 4  # rounds that are looked at, two of each half: fewer tell nothing
 SHIFTS = 199  # the smallest two-sided p-value is then 2 / 200, the level
 MOST_SHIFTED = 10**6  # observations shifted at a time: beyond, a sample of the clients
@@ -39,7 +40,8 @@ class Finding:
     clients     indices of the clients for whom it rejects, the clearest first; empty where it is not about single ones
     tested      how many clients took part in the test
     coins       whether the null is true of independent coins, one for each client
-    spacing     rounds so far apart are looked at, and taken for independent; None where none are taken for that
+    spacing     rounds so far apart, or further, are looked at, and taken for independent; None where none are
+    left_out    clients that are not tested, as they change too seldom for the length of the log
     """
 
     name: str
@@ -52,6 +54,7 @@ class Finding:
     tested: int
     coins: bool = False
     spacing: int | None = None
+    left_out: int = 0
     clients: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
@@ -69,23 +72,29 @@ def telling(findings: Sequence[Finding]) -> list[Finding]:
     return [one for one in findings if one.rejected and not presumes_what_fails(one, findings)]
 
 
-def steady_rates(log: Log, spacing: int = 1, level: float = LEVEL) -> Finding:
+def steady_rates(log: Log, spacing: int | Ints = 1, level: float = LEVEL) -> Finding:
     """Has each client the same rate in the first half of the log as in the second?
 
     Fisher's exact test of the two counts, client by client. It looks at every `spacing`-th round only: rounds that
     depend on each other would make it cry wolf, rounds further apart than the memory of the process do not (much): its
     level presumes that rounds so far apart are independent. Of fewer than 4 rounds it says nothing.
+
+    spacing   one for all, or one a client, (n_clients,), at least 1
     """
-    spacing, half = count("spacing", spacing), log.n_rounds // 2
-    early, seen_early = counts(log, 0, half, spacing)
-    late, seen_late = counts(log, half, log.n_rounds, spacing)
-    which = np.flatnonzero((seen_early > 0) & (seen_late > 0) & _enough(log, spacing))
+    apart, half = np.broadcast_to(np.asarray(spacing, dtype=np.int64), log.n_clients), log.n_rounds // 2
+    least = count("spacing", int(apart.min()))
+    early, seen_early = counts(log, 0, half, apart)
+    late, seen_late = counts(log, half, log.n_rounds, apart)
+    there = (seen_early > 0) & (seen_late > 0)
+    enough = (apart == 1) | (-(-log.n_rounds // apart) >= FEWEST)
+    which = np.flatnonzero(there & enough)
     p = fisher_p(early[which], (seen_early + seen_late)[which], (early + late)[which], seen_early[which])
-    null = f"each client has one rate in both halves of the log, its rounds {_apart(spacing)}independent"
+    null = f"each client has one rate in both halves of the log, its rounds {_apart(least)}independent"
+    name = "steady rates" + (f", {least} or more rounds apart" if least > 1 else "")
+    left_out = int(np.count_nonzero(there & ~enough & (apart > least)))
     return _client_by_client(
-        f"steady rates{_looking(spacing)}", null, "Fisher's exact test of the counts of the halves", p, which, level,
-        spacing,
-    )  # fmt: skip
+        name, null, "Fisher's exact test of the counts of the halves", p, which, level, least, left_out
+    )
 
 
 def independent_rounds(log: Log, level: float = LEVEL) -> Finding:
@@ -109,17 +118,14 @@ def _runs(log: Log) -> Ints:
     return np.bincount(log.client[cut.initial | (cut.length > 1)], minlength=log.n_clients).astype(np.int64)
 
 
-def equal_rates(log: Log, spacing: int = 1, level: float = LEVEL) -> Finding:
-    """Have all clients one rate?
+def equal_rates(log: Log, level: float = LEVEL) -> Finding:
+    """Have all clients one rate, if their rounds are independent?
 
     Pearson's sum of (on - n p)^2 / (n p (1 - p)) against the gamma law with its mean and variance, which for plenty
-    of rounds is the chi-square law. Every `spacing`-th round is looked at, as for `steady_rates`.
+    of rounds is the chi-square law.
     """
-    spacing = count("spacing", spacing)
-    on, observed = counts(log, 0, log.n_rounds, spacing)
-    which = (observed > 0) & _enough(log, spacing)
-    on, n = on[which], observed[which]
-    null = f"all clients have one rate, and their rounds {_apart(spacing)}are independent"
+    on, observed = counts(log, 0, log.n_rounds)
+    on, n = on[observed > 0], observed[observed > 0]
     rate = on.sum() / max(n.sum(), 1)
     variance = rate * (1 - rate)
     value = p_value = math.nan
@@ -128,9 +134,52 @@ def equal_rates(log: Log, spacing: int = 1, level: float = LEVEL) -> Finding:
         spread = float((2 + (1 - 6 * variance) / (n * variance)).mean())  # variance of a summand; 2 for chi-square
         value = pearson / (n.size - 1)
         p_value = float(gamma.sf(pearson, (n.size - 1) / spread, scale=spread)) if spread > 0 else math.nan
-    name = f"equal rates{_looking(spacing)}"
-    return Finding(name, null, "Pearson's chi-square over its mean", "one test", value, p_value, level, n.size,
-                   spacing=spacing)  # fmt: skip
+    null = "all clients have one rate, and their rounds are independent"
+    return Finding(EQUAL, null, "Pearson's chi-square over its mean", "one test", value, p_value, level, n.size,
+                   spacing=1)  # fmt: skip
+
+
+def lasting_rates(log: Log, apart: Ints, day: int | None = None, level: float = LEVEL) -> Finding:
+    """Have all clients one rate, however long they remember, if they forget within a third of the log?
+
+    Then how much more than the others a client was on in the first third tells nothing of the last one. The statistic
+    is the sum over clients of the products of the two deviations, on - n p with the rate p of all in that third. The
+    sign of each product is as likely plus as minus, whatever its size, so that the sum over the root of the sum of the
+    squares is about normal, or has lighter tails, also where clients differ in their memory (Efron, Student's t-test
+    under symmetry conditions, 1969); no p-value is below 2^-n, that of all n signs. It counts no rounds as independent,
+    but takes clients for independent of each other.
+
+    apart   rounds apart that each client needs, (n_clients,): who needs more than a third of the log is left out, as a
+            client that hardly ever changes may have a rate of its own, or a long memory
+    day     rounds of a day: the thirds are of whole days, where they hold one
+    """
+    third = log.n_rounds // 3
+    if day is not None and third >= day:
+        third -= third % day
+    halves = [counts(log, 0, third), counts(log, log.n_rounds - third, log.n_rounds)]
+    there = np.logical_and(*(observed > 0 for _, observed in halves))
+    forgets = apart <= third
+    which = there & forgets
+    value = p_value = math.nan
+    tested = int(np.count_nonzero(which))
+    if tested > 1:
+        one, other = (_deviations(on[which], observed[which]) for on, observed in halves)
+        products = one * other
+        size = math.sqrt(float((products**2).sum()))
+        if size > 0:
+            value = float(products.sum() / math.sqrt(float((one**2).sum()) * float((other**2).sum())))
+            p_value = max(float(norm.sf(products.sum() / size)), 0.5**tested)
+    null = (
+        "all clients have one rate, are independent of each other, and what they did in the first third of the log is "
+        "forgotten in the last"
+    )
+    statistic = "correlation over clients of how often they were on in the first and in the last third"
+    return Finding(f"{EQUAL}, first and last third", null, statistic, "one test, one-sided", value, p_value, level,
+                   tested, left_out=int(np.count_nonzero(there & ~forgets)))  # fmt: skip
+
+
+def _deviations(on: Ints, observed: Ints) -> Floats:
+    return np.asarray(on - observed * (on.sum() / observed.sum()))
 
 
 def independent_clients(log: Log, seed: int = 0, level: float = LEVEL) -> Finding:
@@ -193,22 +242,22 @@ class _Crowd:
 
 
 def _client_by_client(
-    name: str, null: str, statistic: str, p: Floats, which: Ints, level: float, spacing: int | None = None
+    name: str,
+    null: str,
+    statistic: str,
+    p: Floats,
+    which: Ints,
+    level: float,
+    spacing: int | None = None,
+    left_out: int = 0,
 ) -> Finding:
     adjusted = holm(p)
     order = np.argsort(adjusted, kind="stable")
     rejected = which[order[adjusted[order] <= level]]
     smallest = float(adjusted.min()) if p.size else math.nan
-    return Finding(name, null, statistic, HOLM, math.nan, smallest, level, which.size, True, spacing, rejected)
-
-
-def _enough(log: Log, spacing: int) -> bool:
-    return spacing == 1 or -(-log.n_rounds // spacing) >= FEWEST
+    return Finding(name, null, statistic, HOLM, math.nan, smallest, level, which.size, True, spacing, left_out,
+                   rejected)  # fmt: skip
 
 
 def _apart(spacing: int) -> str:
     return f"at least {spacing} apart " if spacing > 1 else ""
-
-
-def _looking(spacing: int) -> str:
-    return f", {spacing} rounds apart" if spacing > 1 else ""

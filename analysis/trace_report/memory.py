@@ -107,21 +107,72 @@ def reach_of(correlation: Floats) -> int | None:
     return first if 2 * first <= correlation.size + 1 else None  # the last lags may be weak between two days
 
 
-def rounds_apart(found: Memory, n_clients: int) -> int | None:
+def rounds_apart(found: Memory, n_clients: int, observations: int) -> int | None:
     """Rounds so far apart that tests of so many clients may take them for independent; None where there is no reach.
 
     Rounds k apart with the correlations r(k), r(2k), ... have counts whose variance is 1 + 2 r(k) + 2 r(2k) + ...
     times that of independent ones, which moves Pearson's sum over N clients by about r(k) (2 (N - 1))^(1/2) standard
     deviations. So small a correlation cannot be estimated: it is taken to fall, from lag 0 on, as slowly as it does to
-    any lag up to the reach. The level of a test k rounds apart presumes that; a memory with a longer, weak tail raises
-    it.
+    any lag up to the reach. At a reach of 1 the correlation at lag 1 is small, and its upper confidence end is taken.
+    The level of a test k rounds apart presumes that; a memory with a longer, weak tail raises it.
+
+    observations   of the clients that are tested, which tells how well the correlation at lag 1 is known
     """
-    if found.reach is None or found.reach == 1:
-        return found.reach
+    if found.reach is None:
+        return None
     size, lag = np.abs(found.correlation[: found.reach]), np.arange(1, found.reach + 1)
+    if found.reach == 1:
+        size = np.maximum(found.correlation[:1] + (n_clients + 2 * math.sqrt(observations)) / max(observations, 1), 0)
     falls = (size > 0) & (size < 1)
     slowest = float((lag[falls] / -np.log(size[falls])).max()) if falls.any() else 0.0
-    return max(found.reach, math.ceil(slowest * math.log(max(math.sqrt(2 * (n_clients - 1)) / SHIFT, 1))))
+    return max(found.reach, math.ceil(slowest * -math.log(harmless(n_clients))))
+
+
+def harmless(n_clients: int) -> float:
+    """The largest correlation that is let pass, as it moves Pearson's sum over so many clients by SHIFT."""
+    return SHIFT / math.sqrt(2 * max(n_clients - 1, 1))
+
+
+def own_apart(log: Log, found: Memory, base: int, rates: Floats | None = None) -> Ints:
+    """Rounds apart for each client, (n_clients,), multiples of `base`: more than that for clients clearly slower.
+
+    The pooled correlation hides a few slow clients. The correlation at lag 1 of one client is 1 less its changes
+    between successive observed rounds over those of a coin of its rate; it is clearly larger than the pooled one if it
+    is so with changes more by two of their square roots (those of a Poisson law). Such a client is looked at as far
+    apart as a two-state chain with so many fewer changes needs, or never, where that is more than the log.
+
+    rates   of the coins, (n_clients,), instead of the clients' own
+    """
+    changes, pairs = np.zeros((2, log.n_clients))
+    for which, part in log.blocks():
+        changes[which], pairs[which] = _changes(part)
+    p = np.nan_to_num(fitted_rates(log)) if rates is None else rates
+    coins = 2 * p * (1 - p) * pairs
+    pooled = max(float(np.nan_to_num(found.correlation[0])), 0.0)
+    slow = (coins > 0) & (changes + 2 * np.sqrt(np.maximum(changes, 1)) < (1 - pooled) * coins)
+    fewer = np.maximum(changes - 2 * np.sqrt(changes), 0)[slow] / coins[slow]
+    with np.errstate(divide="ignore"):
+        needed = math.log(harmless(int(np.count_nonzero(coins > 0)))) / np.log1p(-np.minimum(fewer, 1))
+    apart = np.full(log.n_clients, base, dtype=np.int64)
+    apart[slow] = np.maximum(1, np.ceil(np.minimum(needed, log.n_rounds) / base)).astype(np.int64) * base
+    return apart
+
+
+def _changes(log: Log) -> tuple[Ints, Ints]:
+    """Of each client: changes between successive rounds that were both observed, and how many such pairs there are."""
+
+    def both(client: Ints, when: Ints) -> Ints:
+        return np.flatnonzero((client[1:] == client[:-1]) & (when[1:] == when[:-1] + 1))
+
+    n = log.n_clients
+    if log.observed is not None:
+        client, on = log.observed[0], log.observed_on()
+        first = both(*log.observed)
+        changed = client[first[on[first] != on[first + 1]]]
+        return np.bincount(changed, minlength=n), np.bincount(client[first], minlength=n)
+    together = np.bincount(log.client[both(log.client, log.round)], minlength=n)
+    ends = np.bincount(log.client[(log.round == 0) | (log.round == log.n_rounds - 1)], minlength=n)
+    return 2 * (log.participations() - together) - ends, np.where(log.never_seen(), 0, log.n_rounds - 1)
 
 
 def _relaxation(correlation: Floats) -> float:

@@ -75,7 +75,8 @@ def _held(
     of_window   what to say of the E of the plan
     """
     away = report.log.n_clients - int(task.constants["n_clients"])
-    if statement.somebody and (why := _too_few(most, task)):
+    why = _too_few(most, task) if statement.somebody else ""
+    if why:
         outcome = Outcome(outcome.statement, outcome.claim, why=f"It fails on this log: {why}.")
     else:
         for id_ in (outcome.claim, *statement.rests_on):
@@ -85,6 +86,9 @@ def _held(
     if outcome.rounds is None:
         lacking = [_no_law(name, law, report) for name, law in statement.presumes.items() if name in outcome.why]
         whom = [f"Clients that were never seen on ({away}) do not count."] if away else []
+        theorem = report.theorems.get(outcome.claim)
+        if away and why and theorem and theorem.somebody and theorem.somebody.word == "cannot be told":
+            whom.append("With them it cannot be told, as the assumptions of theorems say.")
         if task.who.empty and most.all() and (statement.somebody or statement.participants is not None):
             whom.append("Some rounds are empty at the rates of the observed rounds, which sum to less than 1.")
         return replace(outcome, why=" ".join([outcome.why, *lacking, *whom]))

@@ -20,10 +20,11 @@ from analysis.trace_report.hypotheses import (
     equal_rates,
     independent_clients,
     independent_rounds,
+    lasting_rates,
     steady_rates,
 )
 from analysis.trace_report.labels import Labelled, rates_by_label
-from analysis.trace_report.memory import Memory, memory, rounds_apart
+from analysis.trace_report.memory import Memory, memory, own_apart, rounds_apart
 from analysis.traces import Log, clopper_pearson, stretches
 from analysis.traces.log import Bools, Floats, Ints
 from analysis.traces.memory import ROUND, require_room
@@ -42,8 +43,8 @@ class TraceReport:
     gaps          (lengths, how many of each): observed rounds from one participation to the next, of all clients
     absences      the longest absences, and the window E
     day           rounds of a day, None where that is not known; `profile` the share of clients on in each of them
-    memory        the autocorrelation; `spacing` the rounds apart at which `steady rates` and `equal rates` look
-                  besides: those of `rounds_apart`, or else a day; None where there is neither
+    memory        the autocorrelation; `spacing` the rounds apart at which `steady rates` looks besides, or further:
+                  those of `rounds_apart`, or else a day; None where there is neither
     findings      what the tests found
     labelled      rates by label, if there are labels
     fits          families by likelihood, on the clients `fitted` (indices, sorted): see `fitted_clients`
@@ -125,9 +126,10 @@ def trace_report(
     low, high = clopper_pearson(on, observed, LEVEL)
     away = absences(log)
     reach = memory(log, max(400, 8 * day) if day else 400)
-    varying = int(np.count_nonzero((on > 0) & (on < observed)))
-    spacing = rounds_apart(reach, varying) or (day if day and day < log.n_rounds // 2 else None)
-    findings = _findings(log, spacing, seed)
+    varying = (on > 0) & (on < observed)
+    spacing = rounds_apart(reach, int(np.count_nonzero(varying)), int(observed[varying].sum()))
+    spacing = spacing or (day if day and day < log.n_rounds // 2 else None)
+    findings = _findings(log, reach, spacing, day, seed)
     labelled = rates_by_label(log, labels, seed) if labels is not None else None
     found = fits(log, seed)
     cutoff = advice.advised_cutoff(log, found)
@@ -167,12 +169,12 @@ def _weights(log: Log, cutoff: int) -> Floats:
     return weights_after(log, stretches(log), cutoff)[1]
 
 
-def _findings(log: Log, spacing: int | None, seed: int) -> list[Finding]:
-    apart = [spacing] if spacing and spacing > 1 else []
-    steady = [steady_rates(log, every) for every in (1, *apart)]
-    return [
-        independent_rounds(log),
-        independent_clients(log, seed),
-        *steady,
-        *(equal_rates(log, every) for every in (1, *apart)),
-    ]
+def _findings(log: Log, found: Memory, spacing: int | None, day: int | None, seed: int) -> list[Finding]:
+    steady, equal = [steady_rates(log)], [equal_rates(log)]
+    if spacing is not None:
+        if spacing > 1:
+            steady.append(steady_rates(log, own_apart(log, found, spacing)))
+        on, observed = log.participations(), log.observed_rounds()
+        rate = np.full(log.n_clients, on.sum() / observed.sum())  # the one of all, if they have one
+        equal.append(lasting_rates(log, own_apart(log, found, spacing, rate), day))
+    return [independent_rounds(log), independent_clients(log, seed), *steady, *equal]

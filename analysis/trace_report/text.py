@@ -12,8 +12,8 @@ from analysis.trace_report.advice import advised_interval
 from analysis.trace_report.assumptions import SOMEBODY, Ruling, Word
 from analysis.trace_report.counts import participants_at_most
 from analysis.trace_report.day import begin_of
-from analysis.trace_report.hypotheses import ROUNDS, Finding, presumes_what_fails
-from analysis.trace_report.memory import WEAK, Memory, reach_of
+from analysis.trace_report.hypotheses import EQUAL, ROUNDS, Finding, presumes_what_fails
+from analysis.trace_report.memory import WEAK, Memory, harmless, reach_of
 from analysis.trace_report.report import TraceReport
 from analysis.traces.log import Floats, Ints
 
@@ -58,7 +58,8 @@ def summary(report: TraceReport) -> list[str]:
         *_reading(report),
         f"rates: {rates} (least, quartiles, largest); intervals of each client, {_of_rates(report)}: --json",
         f"clients seen on in a round: {seen.min()} to {seen.max()}, median {report.cohort}"
-        + ("" if seen.size == log.n_rounds else f" (of the {seen.size} rounds in which anybody was observed)"),
+        + ("" if seen.size == log.n_rounds else f" (of the {seen.size} rounds in which anybody was observed)")
+        + _halves(report),
         f"gaps (observed rounds): {_quantiles(lengths, times)}",
         f"longest absence: {int(away.most.max())} rounds ({span}), so E = {window}"
         if away.most.max()
@@ -77,6 +78,15 @@ def summary(report: TraceReport) -> list[str]:
         shown = [f"{name} {rate:.3g} ({size} clients)" for name, size, rate in each][: 4 * MOST_NAMED]
         lines.append(f"mean rate by label: {', '.join(shown)}")
     return lines
+
+
+def _halves(report: TraceReport) -> str:
+    """The mean number of participants in both halves: what all clients do together, no test of single ones may show."""
+    half = report.log.n_rounds // 2
+    early, late = (report.participants[part][report.watched[part]] for part in (slice(half), slice(half, None)))
+    return (
+        f"; first half mean {early.mean():.3g}, second half mean {late.mean():.3g}" if early.size and late.size else ""
+    )
 
 
 def _of_rates(report: TraceReport) -> str:
@@ -254,6 +264,8 @@ def tests(report: TraceReport) -> list[str]:
         said = f"{'REJECTED' if one.rejected else 'not rejected'}, {p_value}"
         if math.isnan(one.p_value):
             said = "too few rounds so far apart to tell" if (one.spacing or 1) > 1 else "nothing to test"
+            if one.left_out and one.spacing is None:
+                said = "cannot be told, as too few clients forget within a third of the log"
         value = "" if math.isnan(one.value) else f" = {one.value:.3g}"
         who = f" ({one.tested} clients)"
         if one.clients.size:
@@ -270,11 +282,22 @@ def _presumed(one: Finding, report: TraceReport) -> str:
     """What the level of a test presumes, where that is doubtful."""
     if presumes_what_fails(one, report.findings):
         return " It presumes that successive rounds are independent, which is rejected, and so tells nothing of rates."
-    if one.spacing is None or one.spacing == 1:
-        return ""
-    lags = report.memory.correlation
-    there = _known(lags[one.spacing - 1]) if one.spacing <= lags.size else "unknown"
-    return f" The level presumes no correlation of rounds so far apart (estimated: {there})."
+    lags, said = report.memory.correlation, ""
+    if one.name == EQUAL:
+        return (
+            " It rejects equal rates too where rounds depend on each other: it presumes a correlation at lag 1 below "
+            f"{harmless(one.tested):.2g} (estimated: {'unknown' if math.isnan(lags[0]) else f'{lags[0]:.2g}'})."
+        )
+    if one.spacing is not None and one.spacing > 1:
+        there = _known(lags[one.spacing - 1]) if one.spacing <= lags.size else "unknown"
+        said = (
+            f" The level presumes no correlation of rounds so far apart (estimated, of all clients together: {there}); "
+            "clients that change clearly less often are looked at further apart."
+        )
+    if one.left_out:
+        said += f" Left out, as they change too seldom for so short a log: {one.left_out} clients; of their rates "
+        said += "nothing is said."
+    return said
 
 
 def fit_table(report: TraceReport) -> list[str]:

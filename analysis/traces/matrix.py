@@ -38,6 +38,9 @@ def read(source: Source, asked: Asked) -> Log:
     if asked.length is not None:
         raise InputError("round_length", asked.length / columns.MICRO, "left out for a matrix, whose rows are rounds")
     clients = _clients(source)
+    if source.kind == "CSV" and clients == list(source.found) and {name.strip() for name in clients} <= {"0", "1"}:
+        allowed = "a line of clients (of clients called 0 and 1 only with a first column round): it looks like a round"
+        raise InputError("the first line of the log", ",".join(clients), allowed)
     table = source.table(source.found, matrix=True, empty_rows=clients == list(source.found))
     _require_whole(table)
     ids = columns.plain_ids(pl.Series(clients))

@@ -162,8 +162,8 @@ def test_blank_lines_and_names_of_a_matrix(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_a_matrix_may_end_in_rounds_that_nobody_observed(tmp_path: Path, newline: str) -> None:
-    lines = newline.join(["0,1", "1,0", "0,1", ",", ","])
-    table = {"0": [1, 0, None, None], "1": [0, 1, None, None]}
+    lines = newline.join(["a,b", "1,0", "0,1", ",", ","])
+    table = {"a": [1, 0, None, None], "b": [0, 1, None, None]}
     logs = [read_log(file(tmp_path, lines + end)) for end in ("", newline, 3 * newline)]
     for log in (*logs, read_log(written(tmp_path, table, "parquet"))):
         assert (log.n_rounds, log.n_rows, log.observed_rounds().tolist()) == (4, 4, [2, 2])

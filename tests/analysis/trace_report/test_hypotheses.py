@@ -14,12 +14,13 @@ from analysis.trace_report.hypotheses import (
     equal_rates,
     independent_clients,
     independent_rounds,
+    lasting_rates,
     presumes_what_fails,
     steady_rates,
     telling,
 )
 from analysis.trace_report.labels import rates_by_label
-from analysis.trace_report.memory import memory, rounds_apart
+from analysis.trace_report.memory import memory, own_apart, rounds_apart
 from analysis.trace_report.tails import fisher_p, holm
 from analysis.traces import Log
 from fltheory.participation import Bernoulli, Cyclic, Markov, Periodic, UniformSubset
@@ -54,6 +55,21 @@ def missing(log: Log, seed: int) -> Log:
     return dense(on, np.random.default_rng(seed).random(on.shape) < 0.8)
 
 
+def forgetful(stability: np.ndarray, rates: np.ndarray, rounds: int, seed: int) -> Log:
+    """Chains, each with a stability of its own."""
+    parts = (Markov.from_stability(rates[stability == one], one) for one in np.unique(stability))
+    return dense(np.concatenate([part.sample(rounds, seed + 1000 * n) for n, part in enumerate(parts)], axis=1))
+
+
+def lasting(log: Log, level: float = 0.01) -> Finding:
+    """As the report asks: clients that are too slow for a third of the log are left out."""
+    rate = np.full(log.n_clients, log.participations().sum() / log.observed_rounds().sum())
+    return lasting_rates(log, own_apart(log, memory(log), 1, rate), level=level)
+
+
+SLOW = np.repeat([0.995, 0.3], [12, 88])  # a few clients that hardly ever change
+
+
 RATES = [0.05, 0.2, 0.2, 0.5, 0.7, 0.9]
 NULLS: dict[str, tuple[Callable[..., Finding], Callable[[int], Log]]] = {
     "steady": (steady_rates, lambda seed: sampled(Bernoulli(RATES), 60, seed)),
@@ -64,6 +80,9 @@ NULLS: dict[str, tuple[Callable[..., Finding], Callable[[int], Log]]] = {
     "rounds": (independent_rounds, lambda seed: missing(sampled(Bernoulli(RATES), 50, seed), seed)),
     "equal": (equal_rates, lambda seed: missing(sampled(Bernoulli([0.4] * 12), 30, seed), seed)),
     "equal, hardly ever on": (equal_rates, lambda seed: sampled(Bernoulli([0.02] * 60), 10, seed)),
+    "lasting, weak memory": (lasting, lambda seed: sampled(Markov.from_stability([0.3] * 300, 0.09), 60, seed)),
+    "lasting, a few slow": (lasting, lambda seed: forgetful(SLOW, np.full(100, 0.3), 900, seed)),
+    "lasting, hardly ever on": (lasting, lambda seed: missing(sampled(Bernoulli([0.02] * 60), 30, seed), seed)),
     "clients": (
         lambda log, level: independent_clients(log, 7, level),
         lambda seed: missing(sampled(Markov.from_stability(RATES, 0.7), 60, seed), seed),
@@ -88,34 +107,63 @@ def test_false_alarms_are_as_rare_as_stated(name: str, monkeypatch: pytest.Monke
 
 def test_chains_of_one_rate_are_seldom_told_apart_at_the_spacing_that_is_chosen() -> None:
     """At the reach, 6 rounds, the correlation is still 0.09, and about a tenth of these logs are rejected."""
-    level, trials = 0.01, 150
-    alarms = {"equal": 0, "steady": 0}
+    level, trials, alarms = 0.01, 150, 0
     for seed in range(trials):
         log = sampled(Markov([0.3] * 30, 0.1), 600, seed)
-        apart = rounds_apart(memory(log), 30)
+        apart = rounds_apart(memory(log), 30, 30 * 600)
         assert apart is not None
         assert 8 <= apart <= 16
-        alarms["equal"] += equal_rates(log, apart, level).rejected
-        alarms["steady"] += steady_rates(log, apart, level).rejected
-    assert max(alarms.values()) <= stats.binom.isf(1e-3, trials, level)
+        alarms += steady_rates(log, apart, level).rejected
+    assert alarms <= stats.binom.isf(1e-3, trials, level)
+
+
+def test_a_few_slow_clients_do_not_refute_steady_rates_nor_hide_unequal_ones() -> None:
+    alarms = as_one = 0
+    for seed in range(20):
+        log = forgetful(SLOW, np.full(100, 0.3), 900, seed)
+        found = memory(log)
+        apart = rounds_apart(found, 100, 100 * 900)
+        assert apart is not None
+        steady = steady_rates(log, own_apart(log, found, apart))
+        assert steady.left_out >= 6  # some are never on, and not seen then
+        alarms += steady.rejected
+        as_one += steady_rates(log, apart).rejected  # one spacing for all
+        assert equal_rates(log).rejected
+    assert alarms <= 1
+    assert as_one >= 10
+    assert lasting(forgetful(SLOW, np.tile([0.2, 0.4], 50), 900, 0)).rejected
+    unequal = forgetful(np.full(100, 0.85), np.linspace(0.2, 0.4, 100), 1500, 0)
+    assert lasting(unequal).rejected
+
+
+def test_a_weak_memory_of_many_clients_is_looked_at_further_apart() -> None:
+    """At a reach of 1 a correlation of 0.09 makes Pearson's test reject one rate."""
+    log = sampled(Markov.from_stability([0.3] * 1000, 0.09), 100, 0)
+    assert memory(log).reach == 1
+    assert rounds_apart(memory(log), 1000, 10**5) == 3
+    assert equal_rates(log).rejected
+    assert not lasting(log).rejected
 
 
 def test_more_clients_are_looked_at_further_apart() -> None:
     found = memory(sampled(Markov.from_stability([0.3] * 40, 0.8), 4000, seed=1))
-    few, many = (rounds_apart(found, n) for n in (2, 10**4))
+    few, many = (rounds_apart(found, n, n * 4000) for n in (2, 10**4))
     assert found.reach is not None
     assert few is not None
     assert many is not None
     assert found.reach <= few < many
-    assert rounds_apart(memory(sampled(Bernoulli([0.3] * 40), 2000, seed=1)), 40) == 1
-    assert rounds_apart(memory(sampled(Cyclic([0.5] * 4, period=20), 400, seed=1)), 4) is None
+    assert rounds_apart(memory(sampled(Bernoulli([0.3] * 40), 2000, seed=1)), 40, 80_000) == 1
+    assert rounds_apart(memory(sampled(Cyclic([0.5] * 4, period=20), 400, seed=1)), 4, 1600) is None
 
 
 def test_too_few_rounds_tell_nothing() -> None:
     log = sampled(Bernoulli([0.1] * 20 + [0.9] * 20), 40, 0)
-    assert math.isnan(equal_rates(log, 20).p_value)
     assert math.isnan(steady_rates(log, 20).p_value)
-    assert equal_rates(log, 10).rejected
+    assert steady_rates(log, 10).p_value == 1
+    never = lasting_rates(log, np.full(40, 14))  # a third has 13 rounds
+    assert (math.isnan(never.p_value), never.left_out) == (True, 40)
+    assert lasting_rates(log, np.full(40, 13)).rejected
+    assert lasting_rates(log.only(np.arange(17, 23)), np.ones(6, dtype=np.int64)).p_value >= 2**-6
 
 
 def test_a_test_that_presumes_independent_rounds_tells_nothing_where_these_are_rejected() -> None:
@@ -153,7 +201,7 @@ def test_a_large_log_is_tested_on_a_sample_of_its_clients(monkeypatch: pytest.Mo
 
 
 def test_nothing_to_test_is_no_alarm() -> None:
-    for test in (steady_rates, independent_rounds, equal_rates, independent_clients):
+    for test in (steady_rates, independent_rounds, equal_rates, lasting, independent_clients):
         for log in (dense([[1]]), dense([[1, 1]] * 4)):
             found = test(log)
             assert math.isnan(found.p_value) or found.p_value == 1

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from analysis.trace_report.memory import memory
+from analysis.trace_report.memory import _changes, memory, own_apart
 from fltheory.participation import Bernoulli, Cyclic, Markov
 from tests.analysis.trace_report.logs import dense, sampled
 
@@ -39,6 +39,26 @@ def test_lags_end_where_the_work_would_be_too_much() -> None:
     log = sampled(Bernoulli(0.5), 100, seed=0)
     np.testing.assert_array_equal(memory(log, 7).correlation, memory(log).correlation[:7])
     assert memory(log).correlation.size == 50
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_changes_are_counted_between_rounds_that_were_both_observed(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    on, observed = draw.random((30, 5)) < draw.uniform(0.1, 0.9, 5), draw.random((30, 5)) < 0.7
+    for log, seen in ((dense(on & observed, observed), observed), (dense(on), np.ones_like(observed))):
+        both = seen[1:] & seen[:-1]
+        changes, pairs = _changes(log)
+        assert changes.tolist() == ((on[1:] != on[:-1]) & both).sum(axis=0).tolist()
+        assert pairs.tolist() == both.sum(axis=0).tolist()
+
+
+def test_a_client_that_hardly_ever_changes_is_looked_at_further_apart() -> None:
+    fast = Markov.from_stability([0.3] * 20, 0.3).sample(2000, seed=1)
+    slow, never = np.arange(2000) // 20 % 3 == 0, np.arange(2000) < 600
+    log = dense(np.column_stack([fast, slow, never]))
+    apart = own_apart(log, memory(log), 6)
+    assert np.count_nonzero(apart[:20] == 6) >= 18
+    assert (apart[20] % 6, apart[20] > 60, apart[20] < 1000, apart[21] >= 2000) == (0, True, True, True)
 
 
 def test_reach_and_relaxation() -> None:

@@ -130,7 +130,7 @@ def test_what_gives_way_to_the_log_is_not_looked_at(tmp_path: Path) -> None:
     file.write_text(file.read_text() + process)
     assert planned(log, file)[1][0].rounds == wanted
     for wrong, said in {
-        text.replace("[0.001, 7]", "0.5"): r"rates must be a list; got 0\.5",
+        text.replace("[0.001, 7]", "0.5"): r"rates must be a list, also of one value; got 0\.5",
         text.replace("[0.001, 7]", '["often"]'): "rates must be a list of numbers; got 'often'",
         text.replace("n_clients = 1.5", 'n_clients = "few"'): "n_clients must be a number; got 'few'",
         f"process = 5\n{text}": "process must be a table, or the name of a process; got 5",
@@ -258,7 +258,9 @@ def test_a_norm_that_no_round_of_so_few_has(tmp_path: Path) -> None:
 def test_who_never_took_part_does_not_count_and_that_is_said(tmp_path: Path) -> None:
     on, observed = [[1, 0], [0, 0], [1, 0]], [[1, 1], [1, 0], [1, 0]]
     why = _amplified(tmp_path, on, observed, 1)
-    assert why.endswith("first in round 1. Clients that were never seen on (1) do not count.")
+    assert "first in round 1. Clients that were never seen on (1) do not count. With them it cannot be told" in why
+    why = trace_report(dense(on, observed)).theorems["amplified.thm31.average"].ruling.why
+    assert "Nobody took part in 1 of 3 rounds, first in round 1, unless one of the clients that were never seen" in why
 
 
 def test_a_window_below_what_the_log_admits_is_told(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from analysis.cli import app
 from analysis.trace_report import TraceReport, divergence, read_labels, to_json, to_text, trace_report
 from analysis.trace_report.advice import least_snapshot_rate
 from analysis.trace_report.text import summary
+from analysis.trace_report.text import tests as told_of_tests
 from analysis.traces import Log
 from analysis.weights_report import weights_report
 from fltheory.errors import InputError
@@ -184,9 +185,36 @@ def test_when_round_0_begins_is_told(tmp_path: Path) -> None:
         ("100.5", "7300"): "100.5 s",
     }.items():
         path.write_text("client,timestamp\n" + "".join(f"a,{time}\n" for time in times))
-        told = "\n".join(summary(trace_report(traces.read_log(path, round_length="1h"))))
+        found = trace_report(traces.read_log(path, round_length="1h"))
+        assert to_json(found)["summary"]["begins"] == said
+        told = "\n".join(summary(found))
         assert f"round 0 begins at {said}: rounds are counted from there, not from full hours" in told
     assert "round 0 begins" not in "\n".join(summary(trace_report(dense([[1]]))))
+    assert to_json(trace_report(dense([[1]])))["summary"]["begins"] is None
+
+
+def test_the_halves_are_told_beside_tests_that_look_at_single_clients() -> None:
+    """All clients come five times as often in the second half."""
+    draw = np.random.default_rng(0)
+    log = dense(draw.random((200, 100)) < np.repeat([0.05, 0.25], 100)[:, None])
+    early, late = log.round < 100, log.round >= 100
+    said = f"first half mean {early.sum() / 100:.3g}, second half mean {late.sum() / 100:.3g}"
+    assert said in "\n".join(summary(trace_report(log)))
+
+
+def test_tests_of_rates_say_what_they_presume_and_whom_they_leave_out() -> None:
+    weak = "\n".join(told_of_tests(trace_report(sampled(Bernoulli([0.3] * 100), 100, 0))))
+    assert "it presumes a correlation at lag 1 below 0.0071 (estimated: " in weak
+    on = Markov.from_stability([0.3] * 40, 0.3).sample(600, seed=0)
+    on[:, :2] = np.arange(600)[:, None] // 150 % 2 == 0
+    told = trace_report(dense(on))
+    assert (
+        "Left out, as they change too seldom for so short a log: 2 clients; of their rates nothing is said."
+        in "\n".join(told_of_tests(told))
+    )
+    assert {one["name"]: one["left_out"] for one in to_json(told)["tests"]}["equal rates, first and last third"] == 2
+    slow = told_of_tests(trace_report(sampled(Markov.from_stability([0.3] * 20, 0.99), 500, 0), day=200))
+    assert "last third: cannot be told, as too few clients forget within a third of the log" in "\n".join(slow)
 
 
 def test_json_is_all_numbers(report: TraceReport) -> None:
