@@ -23,7 +23,9 @@ from fltheory.streams import stream
 LEVEL = 0.01
 HOLM = "Holm over clients"
 ROUNDS = "independent rounds"
+CLIENTS = "independent clients"
 EQUAL = "equal rates"
+LASTING = f"{EQUAL}, first and last third"
 FEWEST = 4  # rounds that are looked at, two of each half: fewer tell nothing
 SHIFTS = 199  # the smallest two-sided p-value is then 2 / 200, the level
 MOST_SHIFTED = 10**6  # observations shifted at a time: beyond, a sample of the clients
@@ -174,7 +176,7 @@ def lasting_rates(log: Log, apart: Ints, day: int | None = None, level: float = 
         "forgotten in the last"
     )
     statistic = "correlation over clients of how often they were on in the first and in the last third"
-    return Finding(f"{EQUAL}, first and last third", null, statistic, "one test, one-sided", value, p_value, level,
+    return Finding(LASTING, null, statistic, "one test, one-sided", value, p_value, level,
                    tested, left_out=int(np.count_nonzero(there & ~forgets)))  # fmt: skip
 
 
@@ -212,7 +214,7 @@ def independent_clients(log: Log, seed: int = 0, level: float = LEVEL) -> Findin
         close = 1e-9 * abs(value)  # as good as equal, which counts for neither side
         above, below = (1 + sum(sign * (x - value) >= -close for x in others) for sign in (1, -1))
         p_value = min(1.0, 2 * min(above, below) / (SHIFTS + 1))
-    return Finding("independent clients", null, statistic, correction, value, p_value, level, tested, True)
+    return Finding(CLIENTS, null, statistic, correction, value, p_value, level, tested, True)
 
 
 class _Crowd:

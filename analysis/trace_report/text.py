@@ -12,7 +12,7 @@ from analysis.trace_report.advice import advised_interval
 from analysis.trace_report.assumptions import SOMEBODY, Ruling, Word
 from analysis.trace_report.counts import participants_at_most
 from analysis.trace_report.day import begin_of
-from analysis.trace_report.hypotheses import EQUAL, ROUNDS, Finding, presumes_what_fails
+from analysis.trace_report.hypotheses import CLIENTS, EQUAL, LASTING, ROUNDS, Finding, presumes_what_fails
 from analysis.trace_report.memory import WEAK, Memory, harmless, reach_of
 from analysis.trace_report.report import TraceReport
 from analysis.traces.log import Floats, Ints
@@ -294,6 +294,8 @@ def _presumed(one: Finding, report: TraceReport) -> str:
             f" The level presumes no correlation of rounds so far apart (estimated, of all clients together: {there}); "
             "clients that change clearly less often are looked at further apart."
         )
+    if one.name == LASTING and any(other.name == CLIENTS and other.rejected for other in report.findings):
+        said = " It presumes that clients are independent of each other, which is rejected."
     if one.left_out:
         said += f" Left out, as they change too seldom for so short a log: {one.left_out} clients; of their rates "
         said += "nothing is said."

@@ -22,7 +22,7 @@ from analysis.traces import Log
 from analysis.weights_report import weights_report
 from fltheory.errors import InputError
 from fltheory.ledger import ledger
-from fltheory.participation import Bernoulli, Markov
+from fltheory.participation import Bernoulli, Markov, Periodic
 from fltheory.weights import best_cutoff
 from tests.analysis.trace_report.logs import dense, sampled
 
@@ -213,6 +213,8 @@ def test_tests_of_rates_say_what_they_presume_and_whom_they_leave_out() -> None:
         in "\n".join(told_of_tests(told))
     )
     assert {one["name"]: one["left_out"] for one in to_json(told)["tests"]}["equal rates, first and last third"] == 2
+    together = told_of_tests(trace_report(sampled(Periodic.diurnal(40, 5, 5), 200, 0), day=10))
+    assert together[-1].endswith("It presumes that clients are independent of each other, which is rejected.")
     slow = told_of_tests(trace_report(sampled(Markov.from_stability([0.3] * 20, 0.99), 500, 0), day=200))
     assert "last third: cannot be told, as too few clients forget within a third of the log" in "\n".join(slow)
 
