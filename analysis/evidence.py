@@ -50,13 +50,13 @@ class Evidence:
     steps: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """A plain dictionary, empty fields left out, exact numbers and a ratio beyond all numbers as strings."""
+        """A plain dictionary, empty fields left out, exact numbers and what is no number of JSON as strings."""
         kept = {k: v for k, v in vars(self).items() if v not in ("", 0, None, ()) and v != {}}
         if self.largest == math.inf:
             kept["largest"] = "inf"
         for name in ("witness", "largest_at"):
             if name in kept:
-                kept[name] = {k: v if isinstance(v, int | float | bool) else _text(v) for k, v in kept[name].items()}
+                kept[name] = {k: v if _is_plain(v) else _text(v) for k, v in kept[name].items()}
         return kept
 
 
@@ -177,7 +177,14 @@ def algebra(
     return Evidence(good, "algebra", summary, EVERYWHERE, len(done), steps=tuple(done))
 
 
+def _is_plain(value: Any) -> bool:
+    """Whether JSON has it."""
+    return isinstance(value, int | bool) or (isinstance(value, float) and math.isfinite(value))
+
+
 def _text(value: Any) -> str:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     return f"({', '.join(map(_text, value))})" if isinstance(value, tuple) else exact_text(value)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.machinery import PathFinder
@@ -155,7 +156,7 @@ def _complete(entry: Any) -> bool:
     """Whether an entry has what its readers look for, each of the right kind."""
     if not (type(entry) is dict and _fits(entry, _ENTRY, _ENTRY_MORE)):
         return False
-    found = entry["evidence"]
+    found = [{**e, "largest": math.inf} if e.get("largest") == "inf" else e for e in entry["evidence"]]
     verdicts = [e["verdict"] for e in found if _fits(e, _EVIDENCE, _EVIDENCE_MORE)]
     known = all(verdict in VERDICTS for verdict in (entry["verdict"], *verdicts))
     return known and len(verdicts) == len(found) and ("reason" in entry or entry["verdict"] in verdicts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -83,6 +84,14 @@ def test_numbers_of_thousands_of_digits_are_evidence_too() -> None:
     found = made.evidence("exact", "m", "s", domain="d")
     assert found.verdict == "refuted"
     assert json.loads(json.dumps(found.to_json()))["witness"]["left"].startswith("0x")
+
+
+def test_numbers_that_json_does_not_have_are_texts() -> None:
+    tally = Tally()
+    tally.at_most(1, 0, far=float("inf"), near=0.5, who=(1.5, 2))
+    found = replace(tally.evidence("exact", "m", "s", domain="d"), largest=tally.largest).to_json()
+    assert (found["largest"], found["witness"]["far"], found["witness"]["near"]) == ("inf", "inf", 0.5)
+    json.dumps(found, allow_nan=False)
 
 
 def test_the_place_of_the_largest_ratio_is_kept() -> None:

@@ -117,6 +117,9 @@ def test_everything_a_record_may_hold_is_read(write: Any) -> None:
     entry |= {"check_modules": ["a.b"], "modules_sha256": "0"}
     write(json.dumps({"claims": {"a.b": entry}}))
     assert recorded() == {"a.b": entry}
+    full["largest"] = "inf"
+    write(json.dumps({"claims": {"a.b": entry}}))
+    assert recorded() == {"a.b": entry}
 
 
 def test_changed_checks_are_seen_without_importing_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
