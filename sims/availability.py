@@ -14,6 +14,7 @@ from fltheory.participation import ParticipationProcess
 BoolArray = npt.NDArray[np.bool_]
 
 LOOKED_AT = 2 * 10**6  # client-rounds, at most
+DRAWS = 5  # traces, as some processes draw when a day begins
 
 
 class Reactive(Protocol):
@@ -87,7 +88,7 @@ def availability(
 
 
 def widest(process: ParticipationProcess | Reactive, rounds: int) -> int:
-    """The most clients that are available in a round of a trace of so many rounds, or of as many as are quickly drawn.
+    """The most clients available in a round of a few traces of so many rounds, or of as many as are quickly drawn.
 
     All clients of a process that reacts to the run, or of which there is no trace beforehand.
 
@@ -99,7 +100,7 @@ def widest(process: ParticipationProcess | Reactive, rounds: int) -> int:
     if not isinstance(process, ParticipationProcess):
         return n_clients
     try:
-        trace = process.sample(max(1, min(rounds, LOOKED_AT // n_clients)), 0)
-        return int(trace.sum(axis=1).max())
+        length = max(1, min(rounds, LOOKED_AT // (DRAWS * n_clients)))
+        return max(int(process.sample(length, seed).sum(axis=1).max()) for seed in range(DRAWS))
     except Exception:  # what is wrong with it is told where a run begins
         return n_clients

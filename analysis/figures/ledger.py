@@ -74,7 +74,7 @@ def _ratio(evidence: Mapping[str, Any], bounded: bool) -> float | None:
 NOTES = [
     "Of refuted and many conditional claims the ratio is that of the recorded witness: others may have more, without "
     "end for some",
-    "A conditional claim above 1 fails where what it needs is not given",
+    "A conditional claim above 1 fails where what it needs is not given; ∞: the right side is not positive",
 ]
 
 
@@ -114,7 +114,7 @@ def _panel(axes: Axes, paper: str, rows: Sequence[Mapping[str, Any]]) -> None:
             axes.text(x * 1.12, k, r"$\infty$", va="center", fontsize=6)
     axes.set_yticks(range(len(rows)), [str(row["claim"]) for row in rows], fontsize=5.5)
     axes.set(xscale="log", xlim=(LEFT, RIGHT), ylim=(len(rows) - 0.3, -0.7))
-    axes.set_title(f"{paper}: {len(rows)} bounds with a ratio", pad=3)
+    axes.set_title(f"{paper}: {len(rows)} statements with a ratio", pad=3)
     axes.set_xlabel("largest ratio found (no unit);\nabove 1 the statement fails", fontsize=6.5, labelpad=1)
     axes.tick_params(axis="y", length=0)
     axes.tick_params(axis="x", labelsize=6)

@@ -21,7 +21,7 @@ const plain = (text) => lower(text.replace(/\\(?:left|right|math\w+|text) *(?![A
   .replace(/[²³¹⁰-ⁿ]+/g, "^$&").replace(/[₀-ₜᵢ-ᵥⱼ]+/g, "_$&").normalize("NFKC"))
   .replace(/[{}\\]/g, "").replace(/[a-z]+/g, (word) => WORDS[word] ?? word)
   .replace(/[≤⩽≥⩾∇√∑Σ∞−ς⁄‖∥]|\|\||\*\*/g, (sign) => SIGNS[sign]).replace(/sqrt *\(/g, "sqrt").replace(/grad +/g, "grad")
-  .replace(/ *([<>]=?|[-=+|]) */g, "$1").replace(/_(?=\d)/g, "") // q = 1 is q=1, x_0 is x0
+  .replace(/ *([<>]=?|[-=+|\/]) */g, "$1").replace(/_(?=\d)/g, "") // q = 1 is q=1, x_0 is x0
   .replace(/(?<![a-z])(thm|theorem|lem|lemma|cor|corollary|prop|proposition)\.? *(?=([a-z]\.?)?\d)/g,
     (_, kind) => KINDS[kind] ?? kind);
 // As written too, so that the beginning of a letter's name finds it.

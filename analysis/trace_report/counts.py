@@ -9,7 +9,9 @@ from analysis.traces.log import Bools, Floats, Ints
 
 
 def counts(log: Log, first: int, last: int, spacing: int | Ints = 1) -> tuple[Ints, Ints]:
-    """Rounds on and rounds observed of each client, among the rounds first, first + spacing, ... before `last`.
+    """Rounds on and rounds observed of each client, among the rounds from `first` on and before `last`.
+
+    Of these the multiples of `spacing`, so that parts of a log are looked at in the same hours of a day.
 
     spacing   one for all, or one a client, (n_clients,)
     """
@@ -22,14 +24,14 @@ def counts(log: Log, first: int, last: int, spacing: int | Ints = 1) -> tuple[In
 def _counts(log: Log, first: int, last: int, spacing: Ints) -> tuple[Ints, Ints]:
     on = _count(log.client, log.round, log.n_clients, first, last, spacing)
     if log.observed is None:
-        rounds = -(-max(last - first, 0) // spacing)
-        return on, np.where(log.never_seen(), 0, rounds).astype(np.int64)
+        rounds = -(-last // spacing) - -(-first // spacing)
+        return on, np.where(log.never_seen(), 0, np.maximum(rounds, 0)).astype(np.int64)
     return on, _count(*log.observed, log.n_clients, first, last, spacing)
 
 
 def _count(client: Ints, when: Ints, n_clients: int, first: int, last: int, spacing: Ints) -> Ints:
     if first != 0 or (spacing != 1).any() or (when.size and when.max() >= last):
-        client = client[(when >= first) & (when < last) & ((when - first) % spacing[client] == 0)]
+        client = client[(when >= first) & (when < last) & (when % spacing[client] == 0)]
     return np.bincount(client, minlength=n_clients).astype(np.int64)
 
 

@@ -43,7 +43,7 @@ class Finding:
     tested      how many clients took part in the test
     coins       whether the null is true of independent coins, one for each client
     spacing     rounds so far apart, or further, are looked at, and taken for independent; None where none are
-    left_out    clients that are not tested, as they change too seldom for the length of the log
+    left_out    clients that are not tested, as the log is too short for how seldom they, or days, change
     """
 
     name: str
@@ -87,13 +87,12 @@ def steady_rates(log: Log, spacing: int | Ints = 1, level: float = LEVEL) -> Fin
     least = count("spacing", int(apart.min()))
     early, seen_early = counts(log, 0, half, apart)
     late, seen_late = counts(log, half, log.n_rounds, apart)
-    there = (seen_early > 0) & (seen_late > 0)
-    enough = (apart == 1) | (-(-log.n_rounds // apart) >= FEWEST)
-    which = np.flatnonzero(there & enough)
+    enough = ((apart == 1) | (-(-log.n_rounds // apart) >= FEWEST)) & (seen_early > 0) & (seen_late > 0)
+    which = np.flatnonzero(enough)
     p = fisher_p(early[which], (seen_early + seen_late)[which], (early + late)[which], seen_early[which])
     null = f"each client has one rate in both halves of the log, its rounds {_apart(least)}independent"
     name = "steady rates" + (f", {least} or more rounds apart" if least > 1 else "")
-    left_out = int(np.count_nonzero(there & ~enough & (apart > least)))
+    left_out = int(np.count_nonzero((log.observed_rounds() > 0) & ~enough & (apart > least)))
     return _client_by_client(
         name, null, "Fisher's exact test of the counts of the halves", p, which, level, least, left_out
     )
@@ -148,7 +147,8 @@ def lasting_rates(log: Log, apart: Ints, day: int | None = None, level: float = 
     is the sum over clients of the products of the two deviations, on - n p with the rate p of all in that third. The
     sign of each product is as likely plus as minus, whatever its size, so that the sum over the root of the sum of the
     squares is about normal, or has lighter tails, also where clients differ in their memory (Efron, Student's t-test
-    under symmetry conditions, 1969); no p-value is below 2^-n, that of all n signs. It counts no rounds as independent,
+    under symmetry conditions, 1969); no p-value is below 2^-n, that of all n signs, so that of too few clients it says
+    nothing. It counts no rounds as independent,
     but takes clients for independent of each other.
 
     apart   rounds apart that each client needs, (n_clients,): who needs more than a third of the log is left out, as a
@@ -168,7 +168,7 @@ def lasting_rates(log: Log, apart: Ints, day: int | None = None, level: float = 
         one, other = (_deviations(on[which], observed[which]) for on, observed in halves)
         products = one * other
         size = math.sqrt(float((products**2).sum()))
-        if size > 0:
+        if size > 0 and 0.5**tested <= level:
             value = float(products.sum() / math.sqrt(float((one**2).sum()) * float((other**2).sum())))
             p_value = max(float(norm.sf(products.sum() / size)), 0.5**tested)
     null = (

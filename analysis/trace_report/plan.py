@@ -131,6 +131,6 @@ def _of_window(given: float | None, unsaid: bool, sure: int, longest: int, round
 
 
 def _no_law(name: str, law: str, report: TraceReport) -> str:
-    rejected = [f"{one.name} (p = {one.p_value:.1g})" for one in telling(report.findings)]
+    rejected = [f"{one.name} (p = {one.p_value:.1g})" for one in telling(report.findings) if one.coins]
     tests = f" Tests on this log reject {', '.join(rejected)}." if rejected else ""
     return f"{name} follows where {law}; a log does not show that.{tests}"

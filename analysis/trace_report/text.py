@@ -10,7 +10,7 @@ import numpy as np
 
 from analysis.trace_report.advice import advised_interval
 from analysis.trace_report.assumptions import SOMEBODY, Ruling, Word
-from analysis.trace_report.counts import participants_at_most
+from analysis.trace_report.counts import counts, participants_at_most
 from analysis.trace_report.day import begin_of
 from analysis.trace_report.hypotheses import CLIENTS, EQUAL, LASTING, ROUNDS, Finding, presumes_what_fails
 from analysis.trace_report.memory import WEAK, Memory, harmless, reach_of
@@ -81,12 +81,13 @@ def summary(report: TraceReport) -> list[str]:
 
 
 def _halves(report: TraceReport) -> str:
-    """The mean number of participants in both halves: what all clients do together, no test of single ones may show."""
-    half = report.log.n_rounds // 2
-    early, late = (report.participants[part][report.watched[part]] for part in (slice(half), slice(half, None)))
-    return (
-        f"; first half mean {early.mean():.3g}, second half mean {late.mean():.3g}" if early.size and late.size else ""
-    )
+    """The share of clients on in both halves: what all clients do together, no test of single ones may show."""
+    log, half = report.log, report.log.n_rounds // 2
+    parts = [[int(each.sum()) for each in counts(log, *ends)] for ends in ((0, half), (half, log.n_rounds))]
+    if not all(observed for _, observed in parts):
+        return ""
+    early, late = (on / observed for on, observed in parts)
+    return f"; of the observed clients {early:.3g} in the first half, {late:.3g} in the second"
 
 
 def _of_rates(report: TraceReport) -> str:
@@ -264,8 +265,8 @@ def tests(report: TraceReport) -> list[str]:
         said = f"{'REJECTED' if one.rejected else 'not rejected'}, {p_value}"
         if math.isnan(one.p_value):
             said = "too few rounds so far apart to tell" if (one.spacing or 1) > 1 else "nothing to test"
-            if one.left_out and one.spacing is None:
-                said = "cannot be told, as too few clients forget within a third of the log"
+            if one.name == LASTING:
+                said = "too few clients to tell, of those that a third of the log is long enough for"
         value = "" if math.isnan(one.value) else f" = {one.value:.3g}"
         who = f" ({one.tested} clients)"
         if one.clients.size:
@@ -297,8 +298,8 @@ def _presumed(one: Finding, report: TraceReport) -> str:
     if one.name == LASTING and any(other.name == CLIENTS and other.rejected for other in report.findings):
         said = " It presumes that clients are independent of each other, which is rejected."
     if one.left_out:
-        said += f" Left out, as they change too seldom for so short a log: {one.left_out} clients; of their rates "
-        said += "nothing is said."
+        said += f" Left out, as the log is too short for how seldom they, or days, change: {one.left_out} clients; of "
+        said += "their rates nothing is said."
     return said
 
 

@@ -235,7 +235,7 @@ def _implied(name: str, given: Mapping[str, Any], labelled: LabelledData) -> dic
     for key in given:
         if key not in wanted and not any(one.kind is one.VAR_KEYWORD for one in wanted.values()):
             own = [one for one in wanted if one not in implied]
-            allowed = one_of(key, own) if own else "left out: all parameters of this model come from the data"
+            allowed = one_of(key, own) if own else f"left out: the data give what this model has ({', '.join(wanted)})"
             raise InputError(f"key of model {name}", key, allowed)
     if labelled.vocabulary is not None and "vectors" in wanted:
         implied["vectors"] = data.word_vectors(labelled.vocabulary)[0]

@@ -37,8 +37,9 @@ def error_of_the_mean(claim: Claim, point: Point) -> Sides:
 
     L is the largest |h_m|, `local` is eta_l K L, `move` eta_s eta_l K L; `noise_size` is the deviation of `noise`, in
     anchor gradients or in the curvature of samples (clipped far away; anchors use all theirs, so that sigma has no
-    weight). `reading` says what E g_t is: the mean over all runs, the
-    conditional mean (g_t itself) or the virtual average h_t. The left side is E|E g_{t+1} - grad F(x_{t+1})|^2.
+    weight). `reading` says what E g_t is: the mean over all runs, the conditional mean (g_t itself) or the virtual
+    average, which moves to (1-q) of itself plus q grad F(x_t), q = A p/M. The left side is
+    E|E g_{t+1} - grad F(x_{t+1})|^2.
     """
     return _lemma_E1b(claim, point, point["reading"])
 
@@ -56,9 +57,9 @@ def local_steps_of_a_round(claim: Claim, point: Point) -> Sides:
 
     L is the largest |h_m|, `local` is eta_l K L, `move` eta_s eta_l K L; `noise_size` is the deviation of `noise`, in
     anchor gradients or in the curvature of samples (clipped far away; anchors use all theirs, so that sigma has no
-    weight). `reading` says what E g_t is in mean_cache_error: the mean over
-    all runs, the conditional mean (g_t itself) or the virtual average h_t. The left side sums the mean squared local
-    steps, of the client with most.
+    weight). `reading` says what E g_t is in mean_cache_error: the mean over all runs, the conditional mean (g_t itself)
+    or the virtual average, which moves to (1-q) of itself plus q grad F(x_t), q = A p/M. The left side sums the
+    mean squared local steps, of the client with most.
     """
     now = Round(point)
     constants = now.constants | {
@@ -76,8 +77,9 @@ def descent_of_a_round(claim: Claim, point: Point) -> Sides:
 
     L is the largest |h_m|, `local` is eta_l K L, `move` eta_s eta_l K L; `noise_size` is the deviation of `noise`, in
     anchor gradients or in the curvature of samples (clipped far away; anchors use all theirs, so that sigma has no
-    weight). `reading` says what E g_t is in mean_cache_error: the mean over
-    all runs, the conditional mean (g_t itself) or the virtual average h_t. The left side is E F(x_{t+1}) - E F(x_t).
+    weight). `reading` says what E g_t is in mean_cache_error: the mean over all runs, the conditional mean (g_t itself)
+    or the virtual average, which moves to (1-q) of itself plus q grad F(x_t), q = A p/M. The left side is
+    E F(x_{t+1}) - E F(x_t).
     """
     now = Round(point)
     constants = now.constants | {

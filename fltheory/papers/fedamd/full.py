@@ -104,6 +104,7 @@ eq71 = paper.claim(
     bound=Bound("E|g - grad F(x_t)|^2", anchor_noise + gradient_drift, unit=GRADIENT**2),
     gap="From its second move on the model depends on the anchor noise, so the two parts are correlated and (71) is "
     "not an equality; in (79) the noise term then lacks a factor of order tau.",
+    mentions=(tau, eta_s, eta_l, K, L),
 )  # fmt: skip
 
 eq75 = paper.claim(

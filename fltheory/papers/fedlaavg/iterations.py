@@ -192,7 +192,8 @@ eq26 = paper.claim(
     "eq26", "(26): polarisation of the third cross term",
     kind="equation", where="(26)",
     words="E<grad f(x^(hatT-1)), mean latest gradient> = D/2 + A/2 - (1/2) E|grad f(x^(hatT-1)) - (1/N) sum grad "
-    "f_i(x^(T_i - 1))|^2, hatT the smallest T_i; in letters: old, mean and their difference.",
+    "f_i(x^(T_i - 1))|^2, hatT the smallest T_i, D and A the mean squares of grad f(x^(hatT-1)) and of (1/N) sum grad "
+    "f_i(x^(T_i - 1)); in letters: old, mean and their difference, and a share of the gradient errors, zero.",
     assumes=ALL,
     formulas={
         "polarised": (Symbol("old") ** 2 + Symbol("mean") ** 2 - (Symbol("old") - Symbol("mean")) ** 2) / 2,
@@ -200,6 +201,7 @@ eq26 = paper.claim(
     },
     uses=("fedlaavg.lem3",),
     gap=UNDEFINED + " Step (b) needs availability independent of the samples.",
+    mentions=(A, D, N),
 )  # fmt: skip
 eq27 = paper.claim(
     "eq27", "(27): staleness of the gradients",

@@ -156,6 +156,21 @@ def test_more_clients_are_looked_at_further_apart() -> None:
     assert rounds_apart(memory(sampled(Cyclic([0.5] * 4, period=20), 400, seed=1)), 4, 1600) is None
 
 
+def test_halves_are_looked_at_in_the_same_hours_of_a_day() -> None:
+    """Also where a half is not of whole days: each client is on in eight hours of its own."""
+    hours = np.random.default_rng(0).integers(0, 24, 30)
+    log = dense((np.arange(490)[:, None] + hours) % 24 < 8)
+    found = steady_rates(log, 24)
+    assert (found.tested, found.rejected, found.p_value) == (30, False, 1.0)
+
+
+def test_of_six_clients_the_thirds_tell_nothing() -> None:
+    """No p-value of theirs could be small enough."""
+    on = np.random.default_rng(0).random((600, 12)) < np.linspace(0.1, 0.9, 12)
+    assert lasting(dense(on)).rejected
+    assert math.isnan(lasting(dense(on[:, :6])).p_value)
+
+
 def test_too_few_rounds_tell_nothing() -> None:
     log = sampled(Bernoulli([0.1] * 20 + [0.9] * 20), 40, 0)
     assert math.isnan(steady_rates(log, 20).p_value)
@@ -163,7 +178,7 @@ def test_too_few_rounds_tell_nothing() -> None:
     never = lasting_rates(log, np.full(40, 14))  # a third has 13 rounds
     assert (math.isnan(never.p_value), never.left_out) == (True, 40)
     assert lasting_rates(log, np.full(40, 13)).rejected
-    assert lasting_rates(log.only(np.arange(17, 23)), np.ones(6, dtype=np.int64)).p_value >= 2**-6
+    assert lasting_rates(log.only(np.arange(16, 24)), np.ones(8, dtype=np.int64)).p_value >= 2**-8
 
 
 def test_a_test_that_presumes_independent_rounds_tells_nothing_where_these_are_rejected() -> None:

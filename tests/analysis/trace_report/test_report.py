@@ -197,8 +197,9 @@ def test_the_halves_are_told_beside_tests_that_look_at_single_clients() -> None:
     """All clients come five times as often in the second half."""
     draw = np.random.default_rng(0)
     log = dense(draw.random((200, 100)) < np.repeat([0.05, 0.25], 100)[:, None])
-    early, late = log.round < 100, log.round >= 100
-    said = f"first half mean {early.sum() / 100:.3g}, second half mean {late.sum() / 100:.3g}"
+    early, late = np.mean(log.round < 100), np.mean(log.round >= 100)
+    early, late = (share * log.round.size / 10_000 for share in (early, late))
+    said = f"of the observed clients {early:.3g} in the first half, {late:.3g} in the second"
     assert said in "\n".join(summary(trace_report(log)))
 
 
@@ -209,14 +210,14 @@ def test_tests_of_rates_say_what_they_presume_and_whom_they_leave_out() -> None:
     on[:, :2] = np.arange(600)[:, None] // 150 % 2 == 0
     told = trace_report(dense(on))
     assert (
-        "Left out, as they change too seldom for so short a log: 2 clients; of their rates nothing is said."
+        "Left out, as the log is too short for how seldom they, or days, change: 2 clients; of their rates"
         in "\n".join(told_of_tests(told))
     )
     assert {one["name"]: one["left_out"] for one in to_json(told)["tests"]}["equal rates, first and last third"] == 2
     together = told_of_tests(trace_report(sampled(Periodic.diurnal(40, 5, 5), 200, 0), day=10))
     assert together[-1].endswith("It presumes that clients are independent of each other, which is rejected.")
     slow = told_of_tests(trace_report(sampled(Markov.from_stability([0.3] * 20, 0.99), 500, 0), day=200))
-    assert "last third: cannot be told, as too few clients forget within a third of the log" in "\n".join(slow)
+    assert "last third: too few clients to tell, of those that a third of the log is long enough for" in "\n".join(slow)
 
 
 def test_json_is_all_numbers(report: TraceReport) -> None:

@@ -192,12 +192,16 @@ def test_of_many_rounds_some_are_looked_at_and_of_many_clients_at_least_one():
 
     class Counts(UniformSubset):
         def sample(self, rounds, seed):
-            asked.append(rounds)
+            asked.append((rounds, seed))
             return np.ones((rounds, 1), dtype=bool)
 
     for n_clients, rounds in ((1000, 10**9), (3 * 10**6, 10), (5, 7)):
         assert widest(Counts(n_clients, 1), rounds) == 1
-    assert asked == [2000, 1, 7]
+    assert asked == [(length, seed) for length in (400, 1, 7) for seed in range(5)]
+
+
+def test_a_day_that_begins_at_random_is_looked_at_more_than_once():
+    assert widest(Periodic.diurnal(40, on=1, off=19), 5) == 40  # in one of four runs of five rounds
 
 
 @pytest.mark.parametrize("place", ["device", "disk"])
