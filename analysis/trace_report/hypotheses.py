@@ -88,8 +88,10 @@ def steady_rates(log: Log, spacing: int | Ints = 1, level: float = LEVEL) -> Fin
     early, seen_early = counts(log, 0, half, apart)
     late, seen_late = counts(log, half, log.n_rounds, apart)
     enough = ((apart == 1) | (-(-log.n_rounds // apart) >= FEWEST)) & (seen_early > 0) & (seen_late > 0)
-    which = np.flatnonzero(enough)
-    p = fisher_p(early[which], (seen_early + seen_late)[which], (early + late)[which], seen_early[which])
+    on, seen = early + late, seen_early + seen_late
+    varying = (apart == 1) | ((on > 0) & (on < seen))  # of whom the rounds that are looked at may tell something
+    which = np.flatnonzero(enough & varying)
+    p = fisher_p(early[which], seen[which], on[which], seen_early[which])
     null = f"each client has one rate in both halves of the log, its rounds {_apart(least)}independent"
     name = "steady rates" + (f", {least} or more rounds apart" if least > 1 else "")
     left_out = int(np.count_nonzero((log.observed_rounds() > 0) & ~enough & (apart > least)))

@@ -264,8 +264,8 @@ def tests(report: TraceReport) -> list[str]:
         p_value = f"p = {one.p_value:.2g}" if one.p_value > 0 else "p below 1e-300"
         said = f"{'REJECTED' if one.rejected else 'not rejected'}, {p_value}"
         if math.isnan(one.p_value):
-            said = "too few rounds so far apart to tell" if (one.spacing or 1) > 1 else "nothing to test"
-            if one.name == LASTING:
+            said = "nothing that could tell in rounds so far apart" if (one.spacing or 1) > 1 else "nothing to test"
+            if one.name == LASTING and 0.5**one.tested > one.level:
                 said = "too few clients to tell, of those that a third of the log is long enough for"
         value = "" if math.isnan(one.value) else f" = {one.value:.3g}"
         who = f" ({one.tested} clients)"
@@ -292,6 +292,8 @@ def _presumed(one: Finding, report: TraceReport) -> str:
     if one.spacing is not None and one.spacing > 1:
         there = _known(lags[one.spacing - 1]) if one.spacing <= lags.size else "unknown"
         said = (
+            f" It looks at rounds 0, {one.spacing}, {2 * one.spacing}, ... alone, and tests clients that are on in "
+            "some of these and off in others: of other hours of a day, or other clients, it tells nothing."
             f" The level presumes no correlation of rounds so far apart (estimated, of all clients together: {there}); "
             "clients that change clearly less often are looked at further apart."
         )

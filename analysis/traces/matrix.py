@@ -13,7 +13,6 @@ from analysis.traces.table import MEANT, Source, Table
 from fltheory.errors import InputError
 
 UNOBSERVED = ("", "nan")
-VALUES = {*columns.ON, *columns.OFF, "1.0", "0.0"}
 FIRST_ROWS = 1  # that tell a matrix from other tables
 EVENT = 32  # bytes that are taken to list such a cell
 MOST_COLUMNS = 1000  # read together: what polars keeps for a column is more than a short one holds
@@ -39,7 +38,7 @@ def read(source: Source, asked: Asked) -> Log:
     if asked.length is not None:
         raise InputError("round_length", asked.length / columns.MICRO, "left out for a matrix, whose rows are rounds")
     clients = _clients(source)
-    if source.kind == "CSV" and clients == list(source.found) and {name.strip().lower() for name in clients} <= VALUES:
+    if source.kind == "CSV" and clients == list(source.found) and all(map(_is_cell, clients)):
         allowed = "a line of clients (of clients called 0 and 1 only with a first column round): it looks like a round"
         raise InputError("the first line of the log", ",".join(clients), allowed)
     table = source.table(source.found, matrix=True, empty_rows=clients == list(source.found))
@@ -90,6 +89,14 @@ def _require_whole(table: Table) -> None:
         place, at = source.place(ends[int(short[0])]), int(short[0])
         allowed = f"a row of {wide} cells, as many as the first line has (empty where nothing was observed)"
         raise InputError(f"{place} of the log", f"{cells[at]} cells", allowed)
+
+
+def _is_cell(name: str) -> bool:
+    """Whether a name is what stands in the rounds of a matrix."""
+    try:
+        return float(name) in (0, 1)
+    except ValueError:
+        return name.strip().lower() in {*columns.ON, *columns.OFF}
 
 
 def _clients(source: Source) -> list[str]:

@@ -29,7 +29,11 @@ BAD_LOGS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "too many fields": ("client,round\n1,2,3\n", {}, "CSV .* or Parquet file"),
     "wrong columns": ("user,round\n1,2\n", {}, "columns of the log must be client and round .*'user'"),
     "no header": ("1,2\n3,4\n", {}, "columns of the log"),
-    "no header of 1.0 and 0.0": ("1.0,0.0\n1.0,1.0\n", {}, "first line of the log must be a line of clients"),
+    "no header of 1.00 and 0.00": (
+        "1.00,0.00\n1.00,1.00\n",
+        {},
+        "first line of the log must be a line of clients",
+    ),
     "no header of truth values": ("True,False\nTrue,True\n", {}, "first line of the log must be a line of clients"),
     "no header of a matrix": ("1,0\n1,1\n0,1\n", {}, "first line of the log must be a line of clients .*; got '1,0'"),
     "capital letters": ("Client,ROUND\n1,2\n", {}, "write 'Client' as 'client' and 'ROUND' as 'round'"),
