@@ -42,7 +42,8 @@ const finder = (word) => {
   if (relation && /^[\p{L}\p{N}]/u.test(word)) from = "(?<![\\p{L}\\p{N}_^])";
   const to = relation && /\d$/.test(word) ? "(?![\\d/^]|\\.\\d)" : "";
   const signs = word.replace(/[()*· ]/g, ""), end = /[a-z]$/.test(signs) ? "(?![a-z]{2})" : to;
-  const pattern = new RegExp(from + (formula ? `(?:${literal(word)}|${[...signs].map(literal).join(APART)}${end})` : literal(word) + to), "u");
+  const alone = /(?<![a-z])[a-z]$/.test(word) ? end : ""; // 1/p is not in 1/probability; 1/sq may become 1/sqrt
+  const pattern = new RegExp(from + (formula ? `(?:${literal(word)}${alone}|${[...signs].map(literal).join(APART)}${end})` : literal(word) + to), "u");
   return (text) => pattern.test(text);
 };
 const phrase = (text) => ` ${plain(text).replace(/[^\p{L}\p{N}.^_]+/gu, " ").trim()} `;
