@@ -13,16 +13,17 @@ from fltheory.verdicts import VERDICTS, recorded
 if TYPE_CHECKING:
     from analysis.figures.style import Picture
 
-# Colour-blind safe (after Okabe and Ito), from bad to good, each with a dark text on it.
-COLOURS = {
-    "refuted": "#e69f9f",
-    "inconsistent": "#f0b48a",
-    "conditional": "#f5e08a",
-    "not checked": "#e4e4e4",
-    "supported": "#cfe8f7",
-    "exact": "#9fd0ee",
-    "proved": "#8fd6bd",
+# Colours of Okabe and Ito, from bad to good: of marks, and half as strong for what a dark text stands on.
+MARKS = {
+    "refuted": "#d55e00",
+    "inconsistent": "#e69f00",
+    "conditional": "#cc79a7",
+    "not checked": "#777777",
+    "supported": "#56b4e9",
+    "exact": "#0072b2",
+    "proved": "#009e73",
 }
+COLOURS = {of: "#" + bytes((c + 255) // 2 for c in bytes.fromhex(mark[1:])).hex() for of, mark in MARKS.items()}
 WIDTH, MARGIN, HEAD = 7.0, 0.15, 0.65  # inches: of the picture, two columns in print; its edge; above the first line
 ROW, GAP, SPACE = 0.27, 0.24, 0.16  # from line to line, more from level to level, between names
 PAD, HALF = 0.06, 0.09  # from a name to the edge of its box, beside it and above

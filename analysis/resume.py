@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,20 @@ from fltheory.errors import InputError
 from fltheory.ledger import Claim
 
 
-def resumed(claims: Sequence[Claim], depth: Depth, workers: int, kept: Path) -> Iterator[Result]:
-    """The results of `analysis.verify.run`, of which `kept` remembers those of an earlier, interrupted run.
+def resumed(claims: Sequence[Claim], depth: Depth, workers: int, kept: Path) -> tuple[int, Iterator[Result]]:
+    """The results of `analysis.verify.run`, and of how many `kept` remembers those of an earlier, interrupted run.
 
     A result is used again only if neither the claim nor one of its checks has changed since. Crashes are not kept.
     """
     known, checks = _read(kept), all_checks()
     done = {claim.id: _restored(claim, checks.get(claim.id, []), known) for claim in claims}
-    fresh = run([claim for claim in claims if done[claim.id] is None], depth, workers)
+    missing = [claim for claim in claims if done[claim.id] is None]
+    return len(claims) - len(missing), _together(claims, done, run(missing, depth, workers), kept)
+
+
+def _together(
+    claims: Sequence[Claim], done: Mapping[str, Result | None], fresh: Iterator[Result], kept: Path
+) -> Iterator[Result]:
     for claim in claims:
         result = done[claim.id]
         if result is None:

@@ -41,6 +41,7 @@ suppress_warnings = ["ref.python"]  # of types that share a name
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 add_module_names = False
+viewcode_follow_imported_members = False  # the source of a default such as math.exp is not ours to show
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 90
 default_role = "code"

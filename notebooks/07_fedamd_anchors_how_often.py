@@ -103,7 +103,7 @@ for p in probabilities:
         "local_steps": 1,
         "subsampled": 0,
         "noise_std": 0,
-        "anchor_batch": 1,
+        "anchor_batch": 2,
         "batch_size": 1,
         "noise_smoothness": 0,
         "smoothness": float(problem.constants.smoothness),
@@ -160,9 +160,9 @@ print(f"at a period of 30 and M/A = 1: {((1 + 60) * 30 / 29) / ((1 + 4) * 2):.1f
 ledger["fedamd.thm44"]
 
 # %% [markdown]
-# The smallest case: $F = x^2/2$, one client, unit noise in the anchors' gradients, one local step, and the largest
-# product of steps that the theorem allows. The exact engine gives $E|\nabla F|^2 = E x^2$ in every round of the cycle
-# that the run settles into; started there, all cycles are alike.
+# The smallest case: $F = x^2/2$, one client, unit noise in the anchors' gradients ($b = 4$ samples with
+# $\sigma = 2$), one local step, and the largest product of steps that the theorem allows. The exact engine gives
+# $E|\nabla F|^2 = E x^2$ in every round of the cycle that the run settles into; started there, all cycles are alike.
 
 # %%
 noisy = DiagonalQuadratic([1.0], [0.0], noise=Additive(1.0))
@@ -183,10 +183,10 @@ def long_cycle(tau):
         "local_steps": 1,
         "smoothness": 1,
         "n_clients": 1,
-        "noise_std": 1,
+        "noise_std": 2,
         "noise_smoothness": 0,
         "batch_size": 1,
-        "anchor_batch": 1,
+        "anchor_batch": 4,
         "subsampled": 1,
         "initial_gap": squares[0] / 2,
         "rounds": 10**9,

@@ -86,7 +86,7 @@ def simulate(
         Path | None, typer.Argument(metavar="EXPERIMENT.toml", help="A file with a table [process].")
     ] = None,
     log: Annotated[Path | None, typer.Option("--from", metavar="LOG", help="A log to draw clients from.")] = None,
-    rounds: Annotated[int | None, typer.Option(min=1, help="Number of rounds, unless the file says it.")] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Rounds, if the file does not say it; of LOG.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed; 0 unless the file says it.")] = None,
     round_length: Annotated[str | None, typer.Option(help="Length of a round of LOG, for timestamps: 1h, 15m.")] = None,
     day: Annotated[int | None, typer.Option(min=1, help="Rounds of a day, where LOG has rounds and no times.")] = None,

@@ -64,7 +64,9 @@ def verify(
         from analysis.resume import resumed
         from sims.data import cache_dir
 
-        found = resumed(claims, how_far, workers, cache_dir() / "verify-deep.jsonl")
+        earlier, found = resumed(claims, how_far, workers, cache_dir() / "verify-deep.jsonl")
+        if earlier:
+            print(f"of an earlier run: {earlier} of {len(claims)} claims, which are not checked again", file=sys.stderr)
     else:
         found = v.run(claims, how_far, workers)
     results = _with_progress(found, len(claims))

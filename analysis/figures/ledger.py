@@ -14,14 +14,8 @@ from analysis import graph
 from analysis.evidence import SAME
 from analysis.exhibits import Exhibit, Given, enter
 from analysis.figures.style import (
-    AMBER,
     BLACK,
-    BLUE,
-    GREEN,
     GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
     WIDTH,
     Picture,
     house_style,
@@ -33,7 +27,6 @@ from fltheory.verdicts import VERDICTS, recorded
 
 COLUMNS = (("fedau", "fedlaavg"), ("amplified", "fast", "fedamd"))  # of papers, about as long as each other
 PAPERS = [paper for column in COLUMNS for paper in column]
-COLOURS = dict(zip(VERDICTS, (ORANGE, AMBER, PURPLE, GREY, SKY, BLUE, GREEN), strict=True))
 LEFT, RIGHT = 3e-3, 200.0  # of the axis; an infinite ratio stands at the right
 ROW, HEAD = 0.135, 4  # inches a claim; height of a title and an axis, in claims
 
@@ -95,7 +88,7 @@ def tightness(given: Given) -> Picture:
             for axes, paper in zip(panels, column, strict=True):
                 _panel(axes, paper, of[paper])
         verdicts = [verdict for verdict in VERDICTS if any(row["verdict"] == verdict for row in rows)]
-        handles = [Line2D([], [], ls="", marker="o", color=COLOURS[verdict], label=verdict) for verdict in verdicts]
+        handles = [Line2D([], [], ls="", marker="o", color=graph.MARKS[verdict], label=verdict) for verdict in verdicts]
         for label, marker in (("the paper's", "o"), ("ours", "s")):
             handles.append(Line2D([], [], ls="", marker=marker, color=BLACK, mfc="none", label=label))
         figure.legend(handles=handles, loc="outside lower center", ncols=4, handletextpad=0.1)
@@ -106,7 +99,7 @@ def _panel(axes: Axes, paper: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """A line for each claim, in the order of the ledger from above."""
     axes.axvline(1, color=BLACK, lw=0.7)
     for k, row in enumerate(rows):
-        ratio, color = row["ratio"], COLOURS[row["verdict"]]
+        ratio, color = row["ratio"], graph.MARKS[row["verdict"]]
         x = RIGHT / 1.3 if math.isinf(ratio) else ratio
         axes.plot([LEFT, x], [k, k], color=GREY, lw=0.4, zorder=0)
         axes.plot(x, k, "s" if row["origin"] == "ours" else "o", ms=3.5, color=color, clip_on=False)

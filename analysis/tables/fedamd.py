@@ -7,7 +7,9 @@ from typing import Any
 
 from analysis.checks.published import published
 from analysis.exhibits import Exhibit, Given, enter
+from analysis.figures.curves import untrained
 from analysis.measured import about, labels, number, sentence, when_first
+from analysis.stored_runs import asked_labels
 from analysis.tables.layout import Cell, Section, Table, Value, printed
 from analysis.tables.runs import left_out, not_found, why_empty
 from fltheory.papers.fedamd import paper
@@ -80,6 +82,8 @@ def tab2(given: Given) -> Table:
         "The published costs of FedAvg, SCAFFOLD and FedAMD, sequential, are those of one round more than is printed, "
         "and of 204 to 214 rounds for the last with 40 clients: `fltheory show fedamd.tab2`.",
     ]
+    declared = {f"{n} clients": METHODS.values() for n in FILES}
+    notes += untrained(given.scale, declared, lambda panel, scale: asked_labels(FILES[int(panel.split()[0])], scale))
     title = "FedAMD, Table 2: costs to 75 % and final accuracy, Fashion-MNIST"
     return Table(title, _source(2), [_costs(given, participants) for participants in FILES], notes)
 

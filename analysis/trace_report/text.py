@@ -129,7 +129,7 @@ def _memory(report: TraceReport) -> str:
     daily = f", {_known(found.correlation[report.day - 1])} a day apart" if report.day and report.day <= lags else ""
     chain = (
         ""
-        if np.isnan(found.relaxation)
+        if not found.relaxation > 0  # also NaN: no chain without memory, or one that alternates, has such a number
         else (f"; in two-state chains it would fall e-fold in {found.relaxation:.2g} rounds")
     )
     return (

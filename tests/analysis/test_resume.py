@@ -15,13 +15,14 @@ NAMES = ["fedau.eq1", "fedau.facts", "fedau.lemB61"]
 
 
 def verified(kept: Path) -> list[v.Result]:
-    return list(resume.resumed(v.select(NAMES), "quick", 1, kept))
+    return list(resume.resumed(v.select(NAMES), "quick", 1, kept)[1])
 
 
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = tmp_path / "new folder" / "kept.jsonl"
     whole = v.to_json(list(v.run(v.select(NAMES), "quick")))
-    running = resume.resumed(v.select(NAMES), "quick", 1, kept)
+    found, running = resume.resumed(v.select(NAMES), "quick", 1, kept)
+    assert found == 0
     next(running), next(running)
     running.close()
     with kept.open("a", encoding="utf-8") as file:
@@ -36,6 +37,7 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(resume, "run", counted)
     assert v.to_json(verified(kept)) == whole
     assert len(ran) == 1
+    assert resume.resumed(v.select(NAMES), "quick", 1, kept)[0] == len(NAMES)
     assert v.to_json(verified(kept)) == whole
     assert len(ran) == 1
 

@@ -74,7 +74,7 @@ OTHERS: tuple[dict[str, Any], ...] = (
     {"anchor_probability": 0.02}, {"n_clients": 40, "cohort_size": 40, "anchor_probability": 0.999},
     {"anchor_period": 2}, {"anchor_period": 500}, {"thinning": 30.0}, {"local_steps": 1}, {"local_steps": 100},
     {"curvature": 1e-4}, {"curvature": 1e4}, {"local": 1e-4}, {"share": 1e-4},
-    {"noise_std": 1e-4}, {"noise_std": 1e4}, {"anchor_batch": 1}, {"anchor_batch": 10_000},
+    {"noise_std": 1e-4}, {"noise_std": 1e4}, {"anchor_batch": 2}, {"anchor_batch": 10_000},
     {"initial_gap": 1e-4}, {"initial_gap": 1e4},
 )  # fmt: skip
 

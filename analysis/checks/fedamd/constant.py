@@ -36,7 +36,7 @@ def _average(claim: Claim, point: Point) -> Sides:
 
 
 def _single(point: Point) -> Point:
-    return {**point, "local_steps": 1, "noise": "anchors", "noise_size": 0, "anchor_batch": 1}
+    return {**point, "local_steps": 1, "noise": "anchors", "noise_size": 0, "anchor_batch": 2}
 
 
 @checks.trial(fedamd.thm48, SINGLE)

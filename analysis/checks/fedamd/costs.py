@@ -53,7 +53,7 @@ def _gradients(warm: bool, rounds: int) -> list[Any]:
 def caches_that_start_at_zero(claim: Claim, depth: Depth) -> Evidence:
     """At the minimum, without noise, Theorem 4.8's bound is 0; cold caches move the model all the same."""
     constants = {
-        "initial_gap": F(0), "subsampled": 0, "noise_std": 0, "n_clients": 2, "cohort_size": 1, "anchor_batch": 1,
+        "initial_gap": F(0), "subsampled": 0, "noise_std": 0, "n_clients": 2, "cohort_size": 1, "anchor_batch": 2,
         "anchor_probability": F(2, 3), "global_lr": 1, "local_lr": F(1, 5), "local_steps": 1, "rounds": 4,
     }  # fmt: skip
     bound = right_side(fedamd.thm48.bound, constants) + F(str(claim.formulas["largest E|grad F|^2"]))

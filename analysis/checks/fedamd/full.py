@@ -12,7 +12,15 @@ from analysis.checks.certificates import Fact, at_most, identity, limit_of, prov
 from analysis.checks.fedamd.cycles import Cycles
 from analysis.checks.fedamd.displacement import displacement, local_limits, rhs, upper
 from analysis.checks.fedamd.miners import Miner, averaged
-from analysis.checks.fedamd.searching import INDEPENDENT, met, met_at, noise_of, require_bounded_below
+from analysis.checks.fedamd.searching import (
+    INDEPENDENT,
+    SMALLER_BATCHES,
+    met,
+    met_at,
+    noise_of,
+    require_bounded_below,
+    smaller_batches,
+)
 from analysis.checks.points import held_at, witnessed
 from analysis.checks.tools import reading, rests_on
 from analysis.domains import Choice, Domain, Real, Several, Whole
@@ -35,7 +43,7 @@ SPACE: dict[str, Domain] = {
     "start": Real(0, 10),
     "noise": Choice(("anchors", "samples")),
     "noise_size": Real(0, 3),
-    "anchor_batch": Whole(1, 4),
+    "anchor_batch": Whole(2, 4),
 }
 
 
@@ -61,7 +69,10 @@ def run_of(point: Point) -> tuple[Cycles, dict[str, Any], dict[str, Any]]:
         "anchor_period": period, "miner_rounds": rounds - point["cycles"], "local_lr": local_lr,
         "global_lr": product / local_lr, "initial_gap": curvature * point["start"] ** 2 / 2, **noise,
     }  # fmt: skip
-    facts = {"the objective is bounded below": curvature > 0, "all clients take part": constants["cohort_size"] == n}
+    facts = {
+        "the objective is bounded below": curvature > 0, "all clients take part": constants["cohort_size"] == n,
+        SMALLER_BATCHES: smaller_batches(constants),
+    }  # fmt: skip
     return run, constants, {"facts": facts, "met": met_at(point, constants)}
 
 
@@ -102,7 +113,7 @@ def quadratics_with_cycles_over_miners(claim: Claim, point: Point) -> Sides:
 # From the stationary value s/(2 - s) = (9/50)^2 of a cycle's start, s = (tau - 1) eta: all cycles are alike.
 LONG = {
     "anchor_period": 101, "cycles": 200, "curvatures": (1,), "local_steps": 1, "local": F(1, 1000),
-    "product": F(101, 100) * F(162, 2581), "start": F(9, 50), "noise": "anchors", "noise_size": 1, "anchor_batch": 1,
+    "product": F(101, 100) * F(162, 2581), "start": F(9, 50), "noise": "anchors", "noise_size": 2, "anchor_batch": 4,
 }  # fmt: skip
 
 
@@ -128,9 +139,9 @@ def average_gradient_for_a_long_period(claim: Claim, depth: Depth) -> Evidence:
 def grid(depth: Depth) -> list[Point]:
     """The initial gap alone, anchor noise alone, both, curvature noise; equal and unequal clients."""
     periods = (2, 100) if depth == "quick" else (2, 3, 10, 22, 65, 100, 1000, 3000)
-    base = {"anchor_batch": 1, "noise": "anchors", "noise_size": 0, "start": 1, "cycles": 1, "product": F(1, 15)}
+    base = {"anchor_batch": 4, "noise": "anchors", "noise_size": 0, "start": 1, "cycles": 1, "product": F(1, 15)}
     cases: list[Point] = [
-        {}, {"cycles": 20, "product": F(1, 100)}, {"start": 0, "noise_size": 1, "cycles": 40},
+        {}, {"cycles": 20, "product": F(1, 100)}, {"start": 0, "noise_size": 2, "cycles": 40},
         {"noise_size": 2, "anchor_batch": 3}, {"noise": "samples", "noise_size": F(1, 2), "cycles": 3},
     ]  # fmt: skip
     return [
@@ -221,8 +232,8 @@ def _one_cycle(point: Point) -> tuple[Any, dict[str, Any]]:
     eta = point["product"] / _exact(point["anchor_period"], point["product"])
     constants = {
         "smoothness": 1, "n_clients": 1, "cohort_size": 1, "local_steps": 1, "anchor_period": point["anchor_period"],
-        "local_lr": point["product"] * 0 + F(1, 10), "global_lr": 10 * eta, "noise_std": point["noise_size"],
-        "anchor_batch": 1, "subsampled": 1, "noise_smoothness": 0, "batch_size": 1,
+        "local_lr": point["product"] * 0 + F(1, 10), "global_lr": 10 * eta, "noise_std": 2 * point["noise_size"],
+        "anchor_batch": 4, "subsampled": 1, "noise_smoothness": 0, "batch_size": 1,
     }  # fmt: skip
     return eta, constants
 
@@ -238,7 +249,9 @@ def error_of_a_cached_gradient(claim: Claim, point: Point) -> Sides:
     drift = shift**2 * (point["start"] ** 2 + noise)
     constants["gradient_drift"] = drift
     left = noise + drift + 2 * shift * noise
-    return Sides(left, right_side(claim.bound, constants), constants, met=met(constants, [1], point["noise_size"]))
+    given = met(constants, [1], constants["noise_std"])
+    facts = {SMALLER_BATCHES: smaller_batches(constants)}
+    return Sides(left, right_side(claim.bound, constants), constants, facts, given)
 
 
 @checks(

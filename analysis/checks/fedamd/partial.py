@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction as F
 from typing import Any
 
@@ -306,8 +307,10 @@ def samples_and_the_period(claim: Claim, depth: Depth) -> Evidence:
         stated_at = stated_conditions(claim, where)
         for tally in (stated, *([small] if case[b] <= case[K] * case[b_small] else [])):
             tally.at_most(now, later, **where, **stated_at)
-    return conditional(
+    found = conditional(
         stated, small, "b <= K b' (which is enough), or the order of Corollary 4.7", "exact arithmetic",
         "With anchor batches far above K b' a longer period saves samples.",
         domain="M up to 100, tau up to 20, b up to 60 000",
     )  # fmt: skip
+    sides = {"left": "samples at tau", "right": "samples at tau + 1"}
+    return replace(found, witness={sides.get(name, name): value for name, value in found.witness.items()})

@@ -61,7 +61,7 @@ def last_iterate_at_a_longer_step(claim: Claim, point: Point) -> Sides:
 # K = 2 local steps of length 100/L: F grows by orders of magnitude, whatever the global step
 LONG_LOCAL: Point = {
     "curvatures": (1,), "cohort_size": 1, "anchor_probability": F(1, 2), "local_steps": 2, "local": F(200),
-    "move": F(1, 33), "rounds": 20, "start": F(1), "noise": "anchors", "noise_size": 0, "anchor_batch": 1,
+    "move": F(1, 33), "rounds": 20, "start": F(1), "noise": "anchors", "noise_size": 0, "anchor_batch": 2,
 }  # fmt: skip
 
 
@@ -192,7 +192,8 @@ def losses_of_any_scale(claim: Claim, point: Point) -> Sides:
     """Quadratic clients F_m = h_m x^2/2 from x_0 = `start`, K = A = 1, steps and probability as stated, c = `thinning`.
 
     mu, the mean of the h_m, is (1/u - u)/2 with u = `scale`; L = mu `condition`; h_1 = L and the others are equal.
-    `noise_size` is the deviation of an anchor's gradient, of one sample. The left side is E F(x_T) - F_*.
+    `noise_size` is the deviation of an anchor's gradient, of four samples; a miner's is of one. The left side is
+    E F(x_T) - F_*.
     """
     n, u = point["n_clients"], point["scale"]
     curvature = (1 / (u + 0 * point["start"]) - u) / 2
@@ -203,7 +204,7 @@ def losses_of_any_scale(claim: Claim, point: Point) -> Sides:
     constants: dict[str, Any] = {
         "n_clients": n, "cohort_size": 1, "local_steps": 1, "batch_size": 1, "smoothness": smoothness,
         "polyak_lojasiewicz": curvature, "thinning": point["thinning"], "rounds": point["rounds"],
-        "noise_std": point["noise_size"], "noise_smoothness": 0, "subsampled": 1, "anchor_batch": 1,
+        "noise_std": 2 * point["noise_size"], "noise_smoothness": 0, "subsampled": 1, "anchor_batch": 4,
         "initial_gap": curvature * point["start"] ** 2 / 2,
     }  # fmt: skip
     chance, local_lr, global_lr = (_value(claim.formulas[name], constants) for name in CHOSEN)
@@ -220,7 +221,7 @@ def losses_of_any_scale(claim: Claim, point: Point) -> Sides:
     left = curvature * (run.form(run.vector(model=1)) @ state) / 2
     constants |= {"anchor_probability": chance, "local_lr": local_lr, "global_lr": global_lr}
     held = {
-        **met(constants, [smoothness, *rest], point["noise_size"]),
+        **met(constants, [smoothness, *rest], constants["noise_std"]),
         "A410": bool(constants["polyak_lojasiewicz"] <= curvature),
     }
     return Sides(left, right_side(claim.bound, constants), constants, met=held)

@@ -22,7 +22,7 @@ SPACE: dict[str, Domain] = {
     "round": Whole(0, 60),
     "noise": Choice(("anchors", "samples")),
     "noise_size": Real(0, 2),
-    "anchor_batch": Whole(1, 4),
+    "anchor_batch": Whole(2, 4),
 }
 READINGS: dict[str, Domain] = {  # of E g_t; the virtual average drifts away late in a run only
     "reading": Choice(("mean", "conditional", "virtual")), "round": Whole(0, 300),
@@ -102,7 +102,7 @@ class Round:
 
 ALONE: Point = {  # one client, no heterogeneity, no noise: F = x^2/2, p = 1/2, eta = 1/4
     "curvatures": (1,), "cohort_size": 1, "anchor_probability": F(1, 2), "local_steps": 1, "local": F(1, 10),
-    "move": F(1, 4), "round": 2, "noise": "anchors", "noise_size": 0, "anchor_batch": 1,
+    "move": F(1, 4), "round": 2, "noise": "anchors", "noise_size": 0, "anchor_batch": 2,
 }  # fmt: skip
 UNEQUAL: Point = {**ALONE, "curvatures": (1, F(-49, 50)), "anchor_probability": F(1, 10), "local_steps": 2}
 

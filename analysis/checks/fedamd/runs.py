@@ -8,7 +8,13 @@ from typing import Any
 
 from analysis.checks import Depth
 from analysis.checks.fedamd.moments import Quadratics, accumulating, after
-from analysis.checks.fedamd.searching import met_at, noise_of, require_bounded_below
+from analysis.checks.fedamd.searching import (
+    SMALLER_BATCHES,
+    met_at,
+    noise_of,
+    require_bounded_below,
+    smaller_batches,
+)
 from analysis.domains import Choice, Domain, Real, Several, Whole
 from analysis.trials import Point
 from fltheory.errors import InputError
@@ -24,7 +30,7 @@ SPACE: dict[str, Domain] = {
     "start": Real(0, 10),
     "noise": Choice(("anchors", "samples")),
     "noise_size": Real(0, 3),
-    "anchor_batch": Whole(1, 4),
+    "anchor_batch": Whole(2, 4),
 }
 
 
@@ -54,7 +60,10 @@ class Run:
         }  # fmt: skip
         if "anchor_probability" in point:
             self.constants["anchor_probability"] = point["anchor_probability"]
-        self.facts = {"the objective is bounded below": bool(self.curvature > 0)}
+        self.facts = {
+            "the objective is bounded below": bool(self.curvature > 0),
+            SMALLER_BATCHES: smaller_batches(self.constants),
+        }
         self.met = met_at(point, self.constants)
 
     def after(self, probability: Any, rounds: int) -> tuple[Any, Any]:
@@ -92,7 +101,7 @@ def points(depth: Depth, move: Any, **fixed: Any) -> list[Point]:
         ((1, F(-19, 20)), 1, F(1, 10)),
     ]  # fmt: skip
     kinds = [
-        {"start": 1, "noise": "anchors", "noise_size": 0}, {"start": 0, "noise": "anchors", "noise_size": 1},
+        {"start": 1, "noise": "anchors", "noise_size": 0}, {"start": 0, "noise": "anchors", "noise_size": 2},
         {"start": 1, "noise": "samples", "noise_size": F(1, 8)},
     ]  # fmt: skip
     lengths = (1, 30) if depth == "quick" else (1, 10, 100)
@@ -100,7 +109,7 @@ def points(depth: Depth, move: Any, **fixed: Any) -> list[Point]:
     return [
         {
             "curvatures": h, "cohort_size": size, "anchor_probability": p, "local_steps": k, "local": local,
-            "move": move(h, size, p), "rounds": rounds, "anchor_batch": 1, **kind, **fixed,
+            "move": move(h, size, p), "rounds": rounds, "anchor_batch": 4, **kind, **fixed,
         }
         for h, size, p in cases for kind in kinds for rounds in lengths for k, local in steps
     ]  # fmt: skip

@@ -13,6 +13,7 @@ from fltheory.ledger import Claim
 
 # what the averages over clients use, besides Assumption 4.2 as it is printed
 INDEPENDENT = "noise independent over clients and samples (customary; not printed)"
+SMALLER_BATCHES = "batches of miners are smaller: b' < b"  # Algorithm 1, Input; Theorems 4.6, 4.8, 4.11
 POINTS = {"quick": 300, "default": 1000, "deep": 30_000}
 
 
@@ -69,6 +70,10 @@ def met_at(point: Point, constants: Mapping[str, Any], scale: Any = 1) -> dict[s
     """The same at a point with `curvatures` and one of the two kinds of noise."""
     size = {"noise" if point["noise"] == "anchors" else "sampled": point["noise_size"]}
     return met(constants, [scale * h for h in point["curvatures"]], **size)
+
+
+def smaller_batches(constants: Mapping[str, Any]) -> bool:
+    return bool(constants["batch_size"] < constants["anchor_batch"])
 
 
 def require_bounded_below(curvatures: Sequence[Any]) -> None:

@@ -70,11 +70,11 @@ def _points(scales: Iterable[int]) -> Iterator[dict[str, Any]]:
     """Two local steps with noise in the curvature of samples up to L, what the number of local steps asks for, and of
     1000 L; anchors with noise; c below 1, too."""
     problems = (((1.0,), 1), ((1.0, -0.5), 1), ((1.0, 1.0, 0.5), 2))
-    noises = (("samples", 1.0), ("samples", 1000.0), ("anchors", 1.0))
+    noises = (("samples", 1.0), ("samples", 1000.0), ("anchors", 2.0))
     for scale, (h, size), (noise, much), thin, rounds in product(scales, problems, noises, (0.95, 1.0, 5.0), (1, 30)):
         yield {
             "curvatures": tuple(scale * v for v in h), "cohort_size": size, "local_steps": 2, "rounds": rounds,
-            "start": 1.0, "noise": noise, "noise_size": much * scale, "anchor_batch": 1, "thinning": thin,
+            "start": 1.0, "noise": noise, "noise_size": much * scale, "anchor_batch": 4, "thinning": thin,
         }  # fmt: skip
 
 

@@ -125,7 +125,7 @@ errors_by_iteration, errors_by_round = error_trial(iterations.lem3), error_trial
 KNOWN_ERRORS = {"cohort_size": 1, "window": 3, "policy": (6, 1, 7, 6, 5, 3, 0, 1), "iteration": 4}
 
 
-def _independent_errors(trial: Any, claim: Claim, depth: Depth) -> Evidence:
+def _independent_errors(trial: Any, claim: Claim, depth: Depth, where: str) -> Evidence:
     stated, given = Tally(), Tally()
     found = judge(trial, claim, KNOWN_ERRORS)
     assert found.admitted
@@ -140,7 +140,7 @@ def _independent_errors(trial: Any, claim: Claim, depth: Depth) -> Evidence:
         stated, given, HYPOTHESIS, "enumeration",
         "The sums are equal when availability does not look at the samples; three clients of which one is selected at "
         "a time can reach 9/2 against 3 when it does.",
-        domain=f"three clients, K and E up to 3, t < {latest}, all noise paths",
+        domain=f"three clients, K and E up to 3, {where} < {latest}, all noise paths",
     )  # fmt: skip
 
 
@@ -149,15 +149,17 @@ def _shown(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 @checks(iterations.lem3, mutants=[times("bound", "1/2"), times("bound", 2)])
+@reading(INDEPENDENT_NOISE)
 def errors_at_the_latest_iterations(claim: Claim, depth: Depth) -> Evidence:
     """All noise paths, under a policy that looks at them and under policies that do not."""
-    return _independent_errors(errors_by_iteration, claim, depth)
+    return _independent_errors(errors_by_iteration, claim, depth, "t")
 
 
 @checks(by_rounds.lem7, mutants=[times("bound", "1/2"), times("bound", 2)])
+@reading(INDEPENDENT_NOISE)
 def errors_at_the_latest_rounds(claim: Claim, depth: Depth) -> Evidence:
-    """The same in rounds."""
-    return _independent_errors(errors_by_round, claim, depth)
+    """The same in rounds of one local step."""
+    return _independent_errors(errors_by_round, claim, depth, "C = 1, r")
 
 
 # ---- Theorems 3 and 4, Corollary 1 -------------------------------------------------------------------------

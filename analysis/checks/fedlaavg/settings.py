@@ -75,7 +75,7 @@ def _run(
     if isinstance(step, float):
         noise = float(noise)
     known = model.constants(clients, noise, step, size, window, start)
-    known |= {"local_steps": local_steps, "rounds": rounds, "iterations": rounds}
+    known |= {"local_steps": local_steps, "rounds": rounds, "iterations": rounds * local_steps}
     facts = {
         "cohort_size <= n_clients": size <= n,
         f"at most {model.MOST_DRAWS} stochastic gradients": few,

@@ -255,9 +255,9 @@ def within_a_multiple(order: Any, bound: Any, factor: int, variables: dict[Any, 
 def order_form(claim: Claim, theorem: Claim, horizon: dict[Any, Any], factor: int) -> Evidence:
     """An order of a theorem's bound that drops terms: within a multiple for I >= 1, and for I = 0 not within any."""
     m, j = Symbol("m", nonnegative=True), Symbol("j", nonnegative=True)
-    order, bound = claim.formulas["order"], claim.formulas["explicit"]
+    order, bound, form = claim.formulas["order"], claim.formulas["explicit"], in_text(claim)
     if sympy.simplify((bound - rhs(theorem)).subs(N, n**2)) != 0:
-        witness = {"explicit": str(bound), "bound": str(rhs(theorem))}
+        witness = {"explicit": form(bound), "bound": form(rhs(theorem))}
         return Evidence("refuted", "algebra", f"Not the bound of {theorem.title}.", witness=witness)
     size = {N: (1 + m) ** 2, **horizon}
     for_one = within_a_multiple(order, bound, factor, size | {I: 1 + j})
@@ -270,7 +270,8 @@ def order_form(claim: Claim, theorem: Claim, horizon: dict[Any, Any], factor: in
         "conditional", "algebra",
         f"Within {factor} times the order for I >= 1: a polynomial with nonnegative coefficients. For I = 0 what "
         "the order drops must be kept: the bound is not 0 where the order is.",
-        "all positive constants", 2, hypothesis="I >= 1", witness={"I": 0, "B": 0, "bound": str(lost), "order": 0},
+        f"all positive constants with {form(gamma < 1 / (2 * L))}", 2, hypothesis="I >= 1",
+        witness={"I": 0, "B": 0, "bound": form(lost), "order": 0},
     )  # fmt: skip
 
 
@@ -278,9 +279,10 @@ def order_form(claim: Claim, theorem: Claim, horizon: dict[Any, Any], factor: in
     paper.eq34,
     mutants=[
         put("order", B, 0), put("order", sigma, 0), plus("order", gamma * sigma**2 * L / N), times("explicit", "7/10"),
-        times("explicit", "13/10"),
+        times("explicit", "13/10"), without("step"),
     ],
 )  # fmt: skip
+@rests_on({"step": gamma < 1 / (2 * L)})
 def order_of_33(claim: Claim, depth: Depth) -> Evidence:
     """Eight times (34) against (33)."""
     return order_form(claim, paper.thm3, {}, 8)

@@ -148,9 +148,10 @@ def follows_at(claim: Claim, derived: Any, size: int) -> Evidence:
     paper.eq53,
     mutants=[
         put("order", B, 0), put("order", sigma, 0), plus("order", gamma * sigma**2 * L / N), times("explicit", "7/10"),
-        times("explicit", "13/10"),
+        times("explicit", "13/10"), without("step"),
     ],
 )  # fmt: skip
+@rests_on({"step": STEP})
 def order_of_52(claim: Claim, depth: Depth) -> Evidence:
     """Twelve times (53) against (52)."""
     return order_form(claim, paper.eq52, {C: 1 + Symbol("c", nonnegative=True)}, 12)

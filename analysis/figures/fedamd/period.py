@@ -34,8 +34,8 @@ def point(period: int) -> Point:
     moved = PRODUCT * (period - 1) / period
     return {
         "anchor_period": period, "cycles": CYCLES, "curvatures": (1.0,), "local_steps": 1, "local": LOCAL,
-        "product": PRODUCT, "start": (moved / (2 - moved)) ** 0.5, "noise": "anchors", "noise_size": 1.0,
-        "anchor_batch": 1,
+        "product": PRODUCT, "start": (moved / (2 - moved)) ** 0.5, "noise": "anchors", "noise_size": 2.0,
+        "anchor_batch": 4,
     }  # fmt: skip
 
 

@@ -52,6 +52,10 @@ LETTERS = {  # what stands above the panels and in the legend
     "Sentiment140": "E: rounds of a day, a third of them for each of three blocks of users; α: drift of labels; "
     "C: local steps",
 }
+OF_SIZES = {  # of all lines by size
+    "MNIST": "E = 100, D = 1, C = 10; N: clients; β: share of them selected a round",
+    "Sentiment140": "E = 120, α = 0, C = 10; N: clients; β: share of them selected a round",
+}
 METRICS = {"train_loss": "training loss", "test_accuracy": "test accuracy"}
 SMALL = f"{HERE}/mnist-N200-E50-D1.toml"
 NAMES = {"FedLaAvg": "FedLaAvg, C = 10"}
@@ -101,7 +105,8 @@ def _by_size(number: int, data: str, metric: str) -> None:
         }
         there = {title: shown for title, shown in columns.items() if shown}
         declared = {title: list(panel.values()) for title, panel in SIZES[data].items()}
-        return panels(given, there, [(metric, ROUND)], declared=declared)
+        picture = panels(given, there, [(metric, ROUND)], declared=declared)
+        return replace(picture, notes=[f"{OF_SIZES[data]}; {LETTERS[data]}", *picture.notes])
 
 
 for _metric, _numbers in {"train_loss": (4, 5, 6, 7), "test_accuracy": (8, 9, 10, 11)}.items():

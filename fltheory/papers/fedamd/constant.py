@@ -151,8 +151,8 @@ def _stationarity(gap_factor, noise_factor):
 eq158 = paper.claim(
     "eq158", "(158): coefficient of the squared step is nonnegative",
     kind="equation", where="(158) to (159)",
-    words="At eta = 1/(L (1 + 2a)), a = (M/(Ap)) sqrt(1 - p^A), the terms L/2 + 4 eta (1 - p^A) (M/(Ap))^2 L^2 stay "
-    "below 1/(2 eta), so that the squared moves may be dropped.",
+    words="At eta = eta_s eta_l K = 1/(L (1 + 2a)), a = (M/(Ap)) sqrt(1 - p^A), the terms L/2 + 4 eta (1 - p^A) "
+    "(M/(Ap))^2 L^2 stay below 1/(2 eta), so that the squared moves may be dropped.",
     conditions={"probability": p < 1},
     bound=Bound("L/2 + 4 eta_s eta_l K (1 - p^A) (M/(Ap))^2 L^2", 1 / (2 * eta), unit=LOSS / PARAM**2),
     formulas={"step": 1 / (L * (1 + 2 * spread))},
@@ -173,8 +173,8 @@ _STEPS48 = ("fedamd.lemE1a", "fedamd.lemE1b", "fedamd.lemE3", "fedamd.eq158", "f
 thm48 = paper.claim(
     "thm48", "Constant probability, nonconvex",
     kind="theorem", where="Theorem 4.8; Theorem E.4, (162)",
-    words="With eta_s eta_l = 1/(KL (1 + 2a)) (or less), a = (M/(Ap)) sqrt(1 - p^A), the average of E|grad F(x_t)|^2 "
-    "over t < T is at most 4 (F(x_0) - F_*)/(eta_s eta_l K T (1 - p^A)) + 3 1{b<n} sigma^2/(Mb).",
+    words="With b' < b and eta_s eta_l = 1/(KL (1 + 2a)) (or less), a = (M/(Ap)) sqrt(1 - p^A), the average of "
+    "E|grad F(x_t)|^2 over t < T is at most 4 (F(x_0) - F_*)/(eta_s eta_l K T (1 - p^A)) + 3 1{b<n} sigma^2/(Mb).",
     assumes=(A41, A42, A43),
     conditions={**step_within(2), **local_step},
     bound=Bound(

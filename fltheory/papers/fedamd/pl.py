@@ -59,8 +59,8 @@ def _linear_rate(noise_factor):
 thm411 = paper.claim(
     "thm411", "Constant probability under the PL condition",
     kind="theorem", where="Theorem 4.11; Theorem E.5, (174)",
-    words="With eta_s eta_l K at most the smaller of Ap/(M mu (1 - p^A)) and 1/(L (1 + 16ML/(mu Ap))), E F(x_T) - F_* "
-    "is at most (1 - mu eta_s eta_l K (1 - p^A)/2)^T (F(x_0) - F_*) + (6/mu) 1{b<n} sigma^2/(Mb).",
+    words="With b' < b and eta_s eta_l K at most the smaller of Ap/(M mu (1 - p^A)) and 1/(L (1 + 16ML/(mu Ap))), "
+    "E F(x_T) - F_* is at most (1 - mu eta_s eta_l K (1 - p^A)/2)^T (F(x_0) - F_*) + (6/mu) 1{b<n} sigma^2/(Mb).",
     assumes=(A41, A42, A43, A410),
     conditions={
         "probability": p < 1,

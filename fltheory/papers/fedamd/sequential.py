@@ -72,8 +72,8 @@ eq110 = paper.claim(
 thm46 = paper.claim(
     "thm46", "Partial participation, sequential probability",
     kind="theorem", where="Theorem 4.6; Theorem D.3, (111)",
-    words="With eta_s eta_l = 1/(KL (1 + 2M tau/A)) (or less) the average of E|grad F|^2 over the miner rounds up to T "
-    "is at most 4 (F(x_0) - F_*)/(eta_s eta_l K (T - floor(T/tau))) + 8 1{b<n} sigma^2/(Mb).",
+    words="With b' < b and eta_s eta_l = 1/(KL (1 + 2M tau/A)) (or less) the average of E|grad F|^2 over the miner "
+    "rounds up to T is at most 4 (F(x_0) - F_*)/(eta_s eta_l K (T - floor(T/tau))) + 8 1{b<n} sigma^2/(Mb).",
     assumes=(A41, A42, A43),
     conditions={**_thm46_step, **local_step},
     bound=Bound(

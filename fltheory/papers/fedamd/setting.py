@@ -152,8 +152,8 @@ alg1 = paper.claim(
     "alg1", "FedAMD with anchor and miner groups",
     kind="algorithm", where="Algorithm 1",
     words="A of M clients take part; each is an anchor with probability p_t and refreshes its cached gradient on b "
-    "samples, or a miner, which takes K steps with recursively corrected gradients that start from the mean cached "
-    "gradient. The model moves by the mean of the miners' changes.",
+    "samples, or a miner, which takes K steps with recursively corrected gradients on b' < b samples that start from "
+    "the mean cached gradient. The model moves by the mean of the miners' changes.",
     latex=r"\tilde{\mathbf{x}}_{t+1} = \tilde{\mathbf{x}}_t - \frac{\eta_s}{\nu} \sum_{j=1}^{\nu} \Delta "
     r"\mathbf{x}_t^{(a_j)} \quad \text{over the miners } a_1, \ldots, a_\nu \text{ of the } A \text{ "
     r"participants}",

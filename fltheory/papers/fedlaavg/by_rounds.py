@@ -283,6 +283,7 @@ eq53 = paper.claim(
     "eq53", "(53): order form of Theorem 4",
     kind="equation", where="(53)",
     words="The bound of (52) is at most a fixed multiple of this.",
+    conditions=small,
     formulas={
         "order": gamma * I * C * L * (G**2 + sigma**2) / ROOT_N
         + STALE / (1 - 2 * gamma * L)

@@ -400,6 +400,7 @@ eq34 = paper.claim(
     "eq34", "(34): order form of Theorem 3",
     kind="equation", where="(34)",
     words="The bound of Theorem 3 is at most a fixed multiple of this.",
+    conditions=small,
     formulas={
         "order": gamma * I * L * (G**2 + sigma**2) / ROOT_N + STALE / (1 - 2 * gamma * L) + B / (gamma * T),
         "explicit": _thm3.rhs,

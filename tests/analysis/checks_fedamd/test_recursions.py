@@ -87,7 +87,7 @@ def test_theorem_4_4_at_its_largest_step(tau, ratio):
     shift = (tau - 1) * move / tau
     point = {
         "anchor_period": tau, "cycles": 2000, "curvatures": (1.0,), "local_steps": 1, "local": 1e-3, "product": move,
-        "start": 0.0, "noise": "anchors", "noise_size": 1.0, "anchor_batch": 1,
+        "start": 0.0, "noise": "anchors", "noise_size": 2.0, "anchor_batch": 4,
     }  # fmt: skip
     found = judge(quadratics_with_cycles_on_average, claims.thm44_proof, point)
     assert found.ratio == pytest.approx(ratio, rel=0.01)
