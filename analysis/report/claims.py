@@ -77,6 +77,7 @@ def listed(facts: Facts, claims: Iterable[Claim], root: str) -> Html:
 def _row(facts: Facts, claim: Claim, root: str) -> Html:
     verdict = facts.verdict(claim)
     kinds = [kind for evidence in facts.evidence(claim) for kind in kinds_of_check(evidence["method"])]
+    entry = facts.entries.get(claim.id, {"verdict": "", "evidence": []})
     shown = "witness, counterexample" if any(evidence.get("witness") for evidence in facts.evidence(claim)) else ""
     return element(
         "tr",
@@ -87,9 +88,7 @@ def _row(facts: Facts, claim: Claim, root: str) -> Html:
         data_paper=claim.paper,
         data_verdict=verdict,
         data_check=" ".join(slug(kind) for kind in dict.fromkeys(kinds or [NO_CHECK])),
-        data_words=" ".join(
-            [claim.words, because(facts.entries.get(claim.id, {"verdict": "", "evidence": []})), *formulas(claim), shown]
-        ),
+        data_words=" ".join([claim.words, because(entry), *formulas(claim), shown]),
     )
 
 
