@@ -123,7 +123,7 @@ class Constants(Mapping[str, float]):
             except (TypeError, ValueError):  # text, an array
                 good = False
             if not good:
-                raise InputError(name, value, known.domain)
+                raise InputError(name, value, f"finite and {known.domain}" if value == math.inf else known.domain)
         self._values = values
 
     def __getitem__(self, name: str) -> float:

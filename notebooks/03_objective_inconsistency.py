@@ -184,5 +184,5 @@ assert abs((limit - optimum) / (lr * slope) - 1) < Fraction(1, 10)
 # ## Try this
 # - Give the three clients equal curvature: which of the two biases is left?
 # - `Engine(...).stationary().second` has the exact spread around the limit; how does it depend on the rule?
-# - `fltheory show fedau.thm1` names the hypothesis that the theorem needs, with a witness of four lines;
+# - `fltheory show fedau.thm1` names the hypothesis that the theorem needs, with a witness;
 #   `fltheory simulate experiments/fedau/objective-inconsistency.toml` runs this page's comparison into a store.

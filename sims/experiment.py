@@ -242,7 +242,9 @@ def _content(path: str | Path, scale: str | None = None, **changes: Any) -> dict
     _check_scales(scales)
     if scale is not None and (scale != "paper" or "paper" in scales):
         if scale not in scales:
-            raise InputError("scale", scale, one_of(scale, scales) if scales else "left out: the file has only one")
+            raise InputError(
+                "scale", scale, one_of(scale, scales) if scales else "left out, as the file has no table [scale.NAME]"
+            )
         content = _merged(content, scales[scale])
     if changes and isinstance(content.get("problem"), Mapping):
         content["problem"] = {**content["problem"], **changes}

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import Any, Literal
 
 import joblib
@@ -31,10 +34,23 @@ def in_order(
     if isinstance(get_active_backend()[0], BACKENDS["loky"]):
         own = {"backend": "loky", "initializer": _begin, "initargs": (os.getpid(), first)}
     try:
-        yield from joblib.Parallel(n_jobs=workers, return_as="generator", batch_size=batch_size, **own)(calls)
+        with _uninterrupted():  # the processes begin here
+            found = joblib.Parallel(n_jobs=workers, return_as="generator", batch_size=batch_size, **own)(calls)
+        yield from found
     except BrokenProcessPool:
         allowed = "fewer: one of the processes was killed, perhaps for want of memory"
         raise InputError("workers", workers, allowed) from None
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits, and never reaches a process that begins within: it is for this one to say what it means."""
+    resource_tracker.ensure_running()  # beginning it would end the wait
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin(parent: int, first: Callable[[], None] | None) -> None:

@@ -30,6 +30,7 @@ const texts = rows.map((row, k) => [...cells[k], row.dataset.words].join(" "))
   .map((text) => `${lower(text)} ${plain(text)}`.replace(/\s+/g, " "));
 const isFormula = (word) => /^\d+[*·]?\p{L}|[/(]/u.test(word) && /[\p{L}\d]/u.test(word) && !/^\(\d+\)$/.test(word);
 const literal = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+const loose = (text) => literal(text).replace(/(?<=\p{L}{2})-(?=\p{L}{2})/gu, "[- ]?"); // non-convex, step-size
 // A bracket that has no partner in a word belongs to a remark of several words.
 const unbracketed = (word) => word.split("(").length === word.split(")").length ? word : word.replace(/^\(|\)$/g, "");
 // A relation is found as a whole: q=1 is not in q=10, q=1/2 or seq=1. A number begins where it does: 8 is not in 48.
@@ -43,7 +44,7 @@ const finder = (word) => {
   const to = relation && /\d$/.test(word) ? "(?![\\d/^]|\\.\\d)" : "";
   const signs = word.replace(/[()*· ]/g, ""), end = /[a-z]$/.test(signs) ? "(?![a-z]{2})" : to;
   const alone = /(?<![a-z])[a-z]$/.test(word) ? end : ""; // 1/p is not in 1/probability; 1/sq may become 1/sqrt
-  const pattern = new RegExp(from + (formula ? `(?:${literal(word)}${alone}|${[...signs].map(literal).join(APART)}${end})` : literal(word) + to), "u");
+  const pattern = new RegExp(from + (formula ? `(?:${literal(word)}${alone}|${[...signs].map(literal).join(APART)}${end})` : loose(word) + to), "u");
   return (text) => pattern.test(text);
 };
 const phrase = (text) => ` ${plain(text).replace(/[^\p{L}\p{N}.^_]+/gu, " ").trim()} `;

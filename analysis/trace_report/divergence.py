@@ -81,7 +81,9 @@ def _divergence(log: Log, on: Ints, interval: int) -> Divergence:
     group = np.cumsum(np.minimum(sizes, log.n_clients)) // AT_ONCE
     edges = [0, *(np.flatnonzero(np.diff(group)) + 1).tolist(), intervals]
     halves = [_some(log, on, held[first * interval : last * interval], interval) for first, last in pairwise(edges)]
-    squared = np.minimum(np.concatenate(halves) ** 2, 1.0)  # up to rounding it is
+    apart = np.concatenate(halves)
+    apart[apart < 1e-12] = 0  # halves that are equal but for rounding
+    squared = np.minimum(apart**2, 1.0)  # up to rounding it is
     worst = int(np.argmax(squared))
     begins, left_out = int(held[worst * interval]), on.size - held.size
     return Divergence(interval, float(squared[worst]), float(squared.mean()), begins, intervals, left_out)

@@ -45,9 +45,9 @@ def _rates(axes: Axes, report: TraceReport) -> None:
     shown = order[place]
     axes.fill_between(
         place, report.rate_low[shown], report.rate_high[shown], color=BLUE, alpha=0.2, linewidth=0,
-        label=f"{LEVEL:.0%} interval, if rounds are independent",
+        label=f"{LEVEL:.0%} interval if independent",
     )  # fmt: skip
-    axes.plot(place, report.rate[shown], ".", color=BLUE, markersize=3, label="participations per observed round")
+    axes.plot(place, report.rate[shown], ".", color=BLUE, markersize=3, label="share of observed rounds")
     axes.set(xlabel=f"client, by rate (n = {order.size})", ylabel="rate", ylim=(0, 1.05))
     _legend(axes)
 

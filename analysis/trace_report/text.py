@@ -15,7 +15,7 @@ from analysis.trace_report.day import begin_of
 from analysis.trace_report.hypotheses import CLIENTS, EQUAL, LASTING, ROUNDS, Finding, presumes_what_fails
 from analysis.trace_report.memory import WEAK, Memory, harmless, reach_of
 from analysis.trace_report.report import TraceReport
-from analysis.traces.log import Floats, Ints
+from analysis.traces.log import Floats, Ints, Log
 
 WIDTH = 100
 WORDS: tuple[Word, ...] = ("fails", "holds", "cannot be told")
@@ -133,7 +133,8 @@ def _memory(report: TraceReport) -> str:
         else (f"; in two-state chains it would fall e-fold in {found.relaxation:.2g} rounds")
     )
     return (
-        f"autocorrelation: {_known(found.correlation[0])} at lag 1{daily}; {_stays(found)} (lags up to {lags}){chain}. "
+        f"autocorrelation: {_known(found.correlation[0])} at lag 1{daily}; "
+        f"{_stays(found, _varying(report.log))} (lags up to {lags}){chain}. "
         "This is of the second order: no log bounds mixing coefficients"
     )
 
@@ -142,13 +143,21 @@ def _known(correlation: float) -> str:
     return "unknown" if np.isnan(correlation) else f"{correlation:.2f}"
 
 
-def _stays(found: Memory) -> str:
+def _varying(log: Log) -> int:
+    """Observations of clients that were on in some rounds and off in others."""
+    on, observed = log.participations(), log.observed_rounds()
+    return int(observed[(on > 0) & (on < observed)].sum())
+
+
+def _stays(found: Memory, observations: int) -> str:
     if found.reach:
         return f"it stays below {WEAK} from lag {found.reach} on"
     unknown = int(np.isnan(found.correlation).sum())
     if unknown and reach_of(np.nan_to_num(found.correlation)):
         return f"whether it stays below {WEAK} cannot be told, as {unknown} lags were never observed"
-    return f"it does not stay below {WEAK}"
+    noise = 4 / np.sqrt(observations / 2)  # four deviations of a correlation of coins, at the largest lag
+    chance = np.nanmax(np.abs(found.correlation)) < noise
+    return f"it does not stay below {WEAK}{', which so few observations may do by chance' if chance else ''}"
 
 
 def _quantiles(lengths: Ints, times: Ints) -> str:

@@ -1,8 +1,10 @@
 """Calls on several processes."""
 
+import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -27,3 +29,30 @@ def test_processes_end_with_the_one_that_started_them_however_it_ends(sent):
     """They hold its output open, so whoever reads that would wait for them."""
     found = subprocess.run([sys.executable, "-c", CALLS, sent], capture_output=True, timeout=60, check=False)
     assert found.returncode == -getattr(signal, sent)
+
+
+STARTING = """
+import sys, time
+import joblib
+from sims.workers import in_order
+
+print("begun", flush=True)
+try:
+    list(in_order([joblib.delayed(time.sleep)(1) for _ in range(100)], 2))
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+@pytest.mark.parametrize("later", [0.1, 0.4, 0.8, 1.6])
+def test_an_interrupt_is_for_the_process_that_started_them(later):
+    """A terminal sends it to all; workers that are only beginning must not tell of it, nor seem to be killed."""
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTING], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == b"begun\n"
+        time.sleep(later)
+        os.killpg(running.pid, signal.SIGINT)
+        _, told = running.communicate(timeout=60)
+    assert (running.returncode, told) == (130, b"")

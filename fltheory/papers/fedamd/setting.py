@@ -128,7 +128,7 @@ A43 = paper.assumption(
 )  # fmt: skip
 A410 = paper.assumption(
     "A410", "PL condition with constant mu", where="Assumption 4.10",
-    words="|grad F|^2 is at least 2 mu (F - F_*) everywhere. With L-smoothness mu is at most L.",
+    words="Polyak-Lojasiewicz: |grad F|^2 is at least 2 mu (F - F_*) everywhere. With L-smoothness mu is at most L.",
     latex=r"\|\nabla F(\mathbf{x})\|^2 \ge 2 \mu (F(\mathbf{x}) - F_*), \quad \mu \le L",
     mentions=(mu, L),
     asks=polyak_lojasiewicz,
