@@ -82,7 +82,7 @@ def tab2(given: Given) -> Table:
         "The published costs of FedAvg, SCAFFOLD and FedAMD, sequential, are those of one round more than is printed, "
         "and of 204 to 214 rounds for the last with 40 clients: `fltheory show fedamd.tab2`.",
     ]
-    declared = {f"{n} clients": METHODS.values() for n in FILES}
+    declared = {f"{n} clients": METHODS.values() for n, file in FILES.items() if file in given.runs}
     notes += untrained(given.scale, declared, lambda panel, scale: asked_labels(FILES[int(panel.split()[0])], scale))
     title = "FedAMD, Table 2: costs to 75 % and final accuracy, Fashion-MNIST"
     return Table(title, _source(2), [_costs(given, participants) for participants in FILES], notes)

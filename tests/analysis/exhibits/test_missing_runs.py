@@ -24,7 +24,10 @@ from tests.analysis.exhibits.made import DIGITS, TABLES, draw
 from tests.analysis.runs import made_up
 
 
-def test_a_partial_run_is_offered_to_be_finished(books: object, tmp_path: Path) -> None:
+def test_a_partial_run_is_offered_to_be_finished(
+    books: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exhibit_command, "seconds", lambda file, scale: 600.0)
     made_up(amplified_figures.INTERVAL, "smoke", tmp_path / "store", partial="interrupted")
     _, told = draw(["amplified.fig2"], tmp_path, tmp_path / "store")
     (offer,) = told
@@ -37,10 +40,11 @@ def test_the_run_with_whose_models_another_begins_is_made_first(
 ) -> None:
     made: list[str] = []
     monkeypatch.setattr(missing_runs, "run_training", lambda experiment, store: made.append(experiment.key))
-    missing_runs.run_file(amplified_figures.INTERVAL, "smoke", tmp_path)
-    assert made == [
-        read(f"{amplified_figures.HERE}/{name}.toml", "smoke").key for name in ("fashion-warm-up", "interval")
-    ]
+    first, second = tmp_path / "first.toml", tmp_path / "second.toml"
+    first.write_text(DIGITS.replace("record = { what", "record = { final_model = true, what"))
+    second.write_text('start = { file = "first.toml" }' + DIGITS)
+    missing_runs.run_file(str(second), "smoke", tmp_path)
+    assert made == [read(file, "smoke").key for file in (first, second)]
 
 
 def test_a_figure_without_runs_says_what_to_type_and_the_others_are_drawn(
