@@ -123,7 +123,8 @@ class Constants(Mapping[str, float]):
             except (TypeError, ValueError):  # text, an array
                 good = False
             if not good:
-                raise InputError(name, value, f"finite and {known.domain}" if value == math.inf else known.domain)
+                infinite = known.domain in ("> 0", ">= 0") and isinstance(value, float) and value == math.inf
+                raise InputError(name, value, f"finite and {known.domain}" if infinite else known.domain)
         self._values = values
 
     def __getitem__(self, name: str) -> float:

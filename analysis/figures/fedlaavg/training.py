@@ -53,8 +53,8 @@ LETTERS = {  # what stands above the panels and in the legend
     "C: local steps",
 }
 OF_SIZES = {  # of all lines by size
-    "MNIST": "E = 100, D = 1, C = 10; N: clients; β: share of them selected a round",
-    "Sentiment140": "E = 120, α = 0, C = 10; N: clients; β: share of them selected a round",
+    "MNIST": "E = 100, D = 1, C = 10; N clients (right: 1,000), a share β selected a round (left: 0.1)",
+    "Sentiment140": "E = 120, α = 0, C = 10; N clients (right: 1,000), a share β selected a round (left: 0.1)",
 }
 METRICS = {"train_loss": "training loss", "test_accuracy": "test accuracy"}
 SMALL = f"{HERE}/mnist-N200-E50-D1.toml"
