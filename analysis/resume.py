@@ -60,16 +60,16 @@ def _read(kept: Path) -> dict[str, dict[str, Any]]:
         try:
             entry = json.loads(line)
             known[entry["claim"]] = entry
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             continue
     return known
 
 
 def _restored(claim: Claim, checks: Sequence[Check], known: dict[str, dict[str, Any]]) -> Result | None:
     entry = known.get(claim.id)
-    if entry is None or entry["claim_sha256"] != claim.digest:
+    if entry is None or entry.get("claim_sha256") != claim.digest:
         return None
-    if entry["check_sha256"] != [check.digest() for check in checks]:
+    if entry.get("check_sha256") != [check.digest() for check in checks]:
         return None
     evidence = [Evidence(**{"summary": "", "method": "", **fields}) for fields in entry["evidence"]]
     return Result(claim, evidence, entry["check_sha256"], entry["seconds"])

@@ -95,7 +95,7 @@ def manifest(name: str) -> dict[str, Any]:
         found = json.loads(file.read_text(encoding="utf-8"))
         if all(isinstance(found[key], str) for key in ("name", "source", "sha256", "about", "licence")):
             return dict(found)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         pass
     raise InputError("manifest", str(file), f"one that can be read (run: {how_to_fetch(name)})")
 

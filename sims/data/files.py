@@ -116,6 +116,7 @@ def _read(file: Path, parts: Parts, columns: Sequence[str] | None, encoding: str
         TypeError,
         LookupError,
         OverflowError,
+        RecursionError,
         csv.Error,
         zipfile.BadZipFile,
         zlib.error,

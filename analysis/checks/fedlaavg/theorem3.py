@@ -27,7 +27,7 @@ from analysis.checks.fedlaavg.sampling import (
 )
 from analysis.checks.fedlaavg.settings import GRID, SPACE, grid, run
 from analysis.checks.points import held_at, tally_of, value_of, witnessed
-from analysis.checks.tools import rational_sample, reading, rests_on
+from analysis.checks.tools import gives, rational_sample, reading, rests_on
 from analysis.evidence import Evidence, Tally, algebra, ratio_text
 from analysis.letters import in_text
 from analysis.trials import Point, Sides, exact_value, right_side, stated
@@ -35,7 +35,7 @@ from fltheory.distributions.symbolic import Step
 from fltheory.ledger import Claim
 from fltheory.papers.fedlaavg import iterations as paper
 from fltheory.papers.fedlaavg import sharper
-from fltheory.papers.fedlaavg.letters import B, G, I, L, N, T, gamma, sigma
+from fltheory.papers.fedlaavg.letters import B, C, G, I, L, N, T, gamma, sigma
 
 checks = CheckBook()
 
@@ -259,6 +259,10 @@ def order_form(claim: Claim, theorem: Claim, horizon: dict[Any, Any], factor: in
     if sympy.simplify((bound - rhs(theorem)).subs(N, n**2)) != 0:
         witness = {"explicit": form(bound), "bound": form(rhs(theorem))}
         return Evidence("refuted", "algebra", f"Not the bound of {theorem.title}.", witness=witness)
+    step, longer = gamma < 1 / (2 * L), {gamma: Rational(3, 4), L: 1, I: 1, C: 1, G: 1, N: 1, sigma: 0, B: 0}
+    if not gives(claim, step) and (negative := order.subs(longer)) < 0:
+        witness = {**{letter.name: str(value) for letter, value in longer.items()}, "order": str(negative)}
+        return Evidence("refuted", "algebra", "For a long step the order can be negative.", witness=witness)
     size = {N: (1 + m) ** 2, **horizon}
     for_one = within_a_multiple(order, bound, factor, size | {I: 1 + j})
     lost = (bound - 4 * order).subs({I: 0, B: 0})
@@ -270,7 +274,7 @@ def order_form(claim: Claim, theorem: Claim, horizon: dict[Any, Any], factor: in
         "conditional", "algebra",
         f"Within {factor} times the order for I >= 1: a polynomial with nonnegative coefficients. For I = 0 what "
         "the order drops must be kept: the bound is not 0 where the order is.",
-        f"all positive constants with {form(gamma < 1 / (2 * L))}", 2, hypothesis="I >= 1",
+        f"all positive constants with {form(step)}", 2, hypothesis="I >= 1",
         witness={"I": 0, "B": 0, "bound": form(lost), "order": 0},
     )  # fmt: skip
 
@@ -282,7 +286,6 @@ def order_form(claim: Claim, theorem: Claim, horizon: dict[Any, Any], factor: in
         times("explicit", "13/10"), without("step"),
     ],
 )  # fmt: skip
-@rests_on({"step": gamma < 1 / (2 * L)})
 def order_of_33(claim: Claim, depth: Depth) -> Evidence:
     """Eight times (34) against (33)."""
     return order_form(claim, paper.thm3, {}, 8)

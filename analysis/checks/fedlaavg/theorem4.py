@@ -151,7 +151,6 @@ def follows_at(claim: Claim, derived: Any, size: int) -> Evidence:
         times("explicit", "13/10"), without("step"),
     ],
 )  # fmt: skip
-@rests_on({"step": STEP})
 def order_of_52(claim: Claim, depth: Depth) -> Evidence:
     """Twelve times (53) against (52)."""
     return order_form(claim, paper.eq52, {C: 1 + Symbol("c", nonnegative=True)}, 12)

@@ -198,6 +198,7 @@ def bad(tmp_path, name, content):
         ("a.csv", "label,x\n1.5,2\n", r"test inputs|labels"),
         ("a.json", "{", "a well-formed one of its format"),
         ("a.json", "[]", "a well-formed one of its format"),
+        pytest.param("a.json", "[" * 100_000, "a well-formed one of its format", id="deep"),
         ("a.json", '{"users": ["u"], "user_data": {"u": {"x": [[1]], "y": []}}}', "1 inputs and 0 labels"),
         (
             "a.json",
