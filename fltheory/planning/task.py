@@ -100,7 +100,7 @@ class Task:
             raise InputError("target", self.target, "a number above 0")
         if not SMALLEST <= self.target <= LARGEST:
             raise InputError("target", self.target, f"from {SMALLEST:g} to {LARGEST:g}")
-        if self.measure not in MEASURES:
+        if not isinstance(self.measure, str) or self.measure not in MEASURES:
             raise InputError("measure", self.measure, one_of(str(self.measure), MEASURES))
         len(ledger)  # the papers define the names of their constants
         for name, tried in self.choices.items():

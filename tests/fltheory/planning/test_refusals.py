@@ -22,6 +22,7 @@ from tests.fltheory.planning.tasks import CONSTANTS, TASK, only
 
 BAD = {
     "unknown measure": ({"measure": "objective_gab"}, "did you mean objective_gap?"),
+    "a list of measures": ({"measure": ["objective_gap"]}, "measure must be one of"),
     "no target": ({"target": 0}, "target must be a number above 0; got 0"),
     "unknown name": ({"constants": {"smoothnes": 1}}, "did you mean 'smoothness'?"),
     "outside its domain": ({"constants": {"smoothness": -1}}, "smoothness must be > 0; got -1"),
