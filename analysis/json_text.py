@@ -19,12 +19,13 @@ def json_text(value: Any, *, ensure_ascii: bool = True) -> str:
      ]
     }
     """
-    return json.dumps(_with_null(value), indent=1, ensure_ascii=ensure_ascii, allow_nan=False)
+    return json.dumps(with_null(value), indent=1, ensure_ascii=ensure_ascii, allow_nan=False)
 
 
-def _with_null(value: Any) -> Any:
+def with_null(value: Any) -> Any:
+    """The value with None for the numbers that JSON does not have."""
     if isinstance(value, Mapping):
-        return {key: _with_null(inner) for key, inner in value.items()}
+        return {key: with_null(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_with_null(inner) for inner in value]
+        return [with_null(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

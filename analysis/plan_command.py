@@ -132,7 +132,7 @@ def vectors(outcome: Outcome) -> float | None:
 
 
 def to_json(task: Task, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """The target, one entry a statement, and comparisons; what does not apply is left out, out of reach is null."""
+    """The target, one entry a statement, and comparisons; what does not apply is left out, out of reach is inf."""
     planned = _planned(outcomes)
     table = rounds_at(task, planned)
     return {
@@ -141,18 +141,14 @@ def to_json(task: Task, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "plans": [_entry(task, outcome) for outcome in outcomes],
         "rounds_at": {
             "targets": [scale * task.target for scale in SCALES],
-            "algorithms": {name: [_finite(r) for r in rounds] for name, rounds in table.items()},
+            "algorithms": table,
         },
         "crossovers": [asdict(crossover) for crossover in crossovers(task, planned, table)],
         "fedamd_table1": [
-            {"method": row.method, "rounds": row.rounds, "fedamd_below": _finite(row.fedamd_below)}
+            {"method": row.method, "rounds": row.rounds, "fedamd_below": row.fedamd_below}
             for row in _table1(task, outcomes)
         ],
     }
-
-
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
 
 
 def _planned(outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -184,7 +180,7 @@ def _entry(task: Task, outcome: Outcome) -> dict[str, Any]:
         "gain": outcome.step.gain,
         "bound": outcome.step.bound,
         "terms": dict(outcome.terms),
-        "sensitivities": {name: _finite(share) for name, share in sensitivities(task, outcome).items()},
+        "sensitivities": sensitivities(task, outcome),
         "client_rounds": outcome.client_rounds,
         "local_steps": None if outcome.client_rounds is None else outcome.client_rounds * outcome.local_steps,
         "vectors": vectors(outcome),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
+from analysis.json_text import with_null
 from analysis.trace_report.advice import advised_interval
 from analysis.trace_report.assumptions import Ruling
 from analysis.trace_report.day import begin_of
@@ -23,7 +23,7 @@ def to_json(report: TraceReport) -> dict[str, Any]:
         "longest_absence_seen": away.sure, "longest_absence_seen_from": away.sure_from,
     }  # fmt: skip
     cut, room, best = report.cutoff, report.snapshots, advised_interval(report.divergences)
-    return {
+    found: dict[str, Any] = with_null({
         "summary": {
             "clients": log.n_clients, "rounds": log.n_rounds, "participations": log.client.size,
             "never_seen": int(np.count_nonzero(log.never_seen())), **log.reading(), "rate_level": LEVEL,
@@ -31,25 +31,25 @@ def to_json(report: TraceReport) -> dict[str, Any]:
             "rate_quantiles": {f"{q:g}": float(np.nanquantile(report.rate, q)) for q in QUANTILES},
             "window": {"least": away.window[0], "most": away.window[1]},
         },
-        "clients": {"client": list(log.clients), **{name: _list(values) for name, values in per_client.items()}},
-        "participants": _list(np.where(report.watched, report.participants, np.nan)),
+        "clients": {"client": list(log.clients), **{name: values.tolist() for name, values in per_client.items()}},
+        "participants": np.where(report.watched, report.participants, np.nan).tolist(),
         "gaps": {"length": report.gaps[0].tolist(), "count": report.gaps[1].tolist()},
         "day": None if report.profile is None else {
-            "rounds": report.day, "share_on": _list(report.profile.share), "clock": report.profile.clock or None,
+            "rounds": report.day, "share_on": report.profile.share.tolist(), "clock": report.profile.clock or None,
             "begins": report.profile.begins if report.profile.clock else None,
         },
         "memory": {
-            "correlation": _list(report.memory.correlation), "reach": report.memory.reach,
-            "relaxation": _finite(report.memory.relaxation),
+            "correlation": report.memory.correlation.tolist(), "reach": report.memory.reach,
+            "relaxation": report.memory.relaxation,
         },
         "labels": None if report.labelled is None else {
             "label": list(report.labelled.names), "clients": report.labelled.clients.tolist(),
-            "rate": _list(report.labelled.rates),
+            "rate": report.labelled.rates.tolist(),
         },
         "tests": [
             {
-                "name": one.name, "null": one.null, "statistic": one.statistic, "value": _finite(one.value),
-                "p_value": _finite(one.p_value), "level": one.level, "correction": one.correction,
+                "name": one.name, "null": one.null, "statistic": one.statistic, "value": one.value,
+                "p_value": one.p_value, "level": one.level, "correction": one.correction,
                 "rejected": one.rejected, "tested": one.tested, "left_out": one.left_out,
                 "clients": [log.clients[n] for n in one.clients],
             }
@@ -61,8 +61,8 @@ def to_json(report: TraceReport) -> dict[str, Any]:
         },
         "fits": [
             {
-                "family": fit.family, "parameters": fit.parameters, "log_likelihood": _finite(fit.log_likelihood),
-                "aic": _finite(fit.aic), "bic": _finite(fit.bic), "observations": fit.observations,
+                "family": fit.family, "parameters": fit.parameters, "log_likelihood": fit.log_likelihood,
+                "aic": fit.aic, "bic": fit.bic, "observations": fit.observations,
                 "shared": None if fit.common is None else {
                     "name": fit.common[0], "value": fit.common[1].value, "low": fit.common[1].low,
                     "high": fit.common[1].high, "level": fit.common[1].level,
@@ -91,7 +91,7 @@ def to_json(report: TraceReport) -> dict[str, Any]:
             },
             "interval": best.interval,
             "staleness": [
-                {"cohort": size, "least": _finite(least), "most": _finite(most)}
+                {"cohort": size, "least": least, "most": most}
                 for size in sorted({log.n_clients, report.cohort})
                 for least, most in [report.staleness(size)]
             ],
@@ -100,7 +100,8 @@ def to_json(report: TraceReport) -> dict[str, Any]:
                 "least_rate": room.least_rate, "possible": room.possible,
             },
         },
-    }  # fmt: skip
+    })  # fmt: skip
+    return found
 
 
 def _ruling(one: Ruling) -> dict[str, Any]:
@@ -111,11 +112,3 @@ def _ruling(one: Ruling) -> dict[str, Any]:
         "round": one.round,
         "constants": dict(one.constants),
     }
-
-
-def _list(values: np.ndarray[Any, Any]) -> list[float | None]:
-    return [_finite(value) for value in values.tolist()]
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import torch
 
 LASTING = 3  # of a task: its module, the numbers that this is put back to, the start
-REHEARSED = 20  # while a task is made, those included (found: 13 to 14, with the engine vmap 19)
+REHEARSED = 24  # while a task is made, those included (found: 16, with the engine vmap 20; glibc keeps up to 4 freed)
 WORKING_COPIES = 4  # a client's start, iterate, gradient and update while it steps
 KEPT_TWICE = 2  # a round makes the server's new vectors beside the old ones
 

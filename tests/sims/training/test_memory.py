@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -66,12 +67,12 @@ def test_trying_the_module_counts_where_it_takes_more_than_the_rounds():
     one = setup("fedavg")
     few, many = estimate_memory(one, 1), estimate_memory(one, 5)
     assert few.total == few.data + few.rehearsal
-    assert "trying the module 1.9 KiB, more than the rounds take, activations" in str(few)
+    assert "trying the module 2.2 KiB, more than the rounds take, activations" in str(few)
     assert many.total == many.data + many.module + many.server + many.cohort
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="needs the memory that Linux tells")
-@pytest.mark.parametrize("engine", ["layered", "sequential"])
+@pytest.mark.parametrize("engine", ["layered", "sequential", "vmap"])
 def test_trying_a_module_takes_no_more_than_is_said_and_half_of_it(engine):
     script = f"""
 import re, numpy as np, torch
@@ -92,7 +93,10 @@ make(8)
 size = make(2500)
 print((peaks[3] - peaks[1]) / size, REHEARSED)
 """
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    env = os.environ | {
+        "MALLOC_MMAP_THRESHOLD_": "131072"
+    }  # what is freed goes back: else by chance up to 4 vectors more
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=env).stdout
     vectors, said = map(float, found.split())
     assert said / 2 < vectors <= said
 
