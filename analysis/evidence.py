@@ -65,7 +65,8 @@ class Tally:
     """Counts cases, keeps the largest left/right ratio and the first violation.
 
     A case is one left-hand side held against one right-hand side under named values. The comparison is exact
-    for rationals; for floats `slack`, a relative error bound of the computation, is granted to the claim.
+    for rationals; for floats `slack`, a relative error bound of the computation, is granted to the claim. `sides` says
+    what is on the left and on the right, for the witness.
     """
 
     slack: float = 0.0
@@ -73,6 +74,7 @@ class Tally:
     largest: float = 0.0
     witness: dict[str, Any] = field(default_factory=dict)
     largest_at: dict[str, Any] = field(default_factory=dict)
+    sides: tuple[str, str] | None = None
 
     def at_most(self, left: Any, right: Any, **where: Any) -> None:
         """Record whether left <= right."""
@@ -94,7 +96,8 @@ class Tally:
         self.cases += 1
         self.rate(ratio, where)
         if not good and not self.witness:
-            self.witness = {**where, "left": left, "right": right}
+            told = zip(("the left side", "the right side"), self.sides or (), strict=False)
+            self.witness = {**where, **dict(told), "left": left, "right": right}
 
     def rate(self, ratio: float, where: Mapping[str, Any]) -> None:
         """Keep the ratio if it is the largest so far, and its place if it is so by more than rounding."""

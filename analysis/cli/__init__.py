@@ -65,8 +65,9 @@ def main() -> None:
 
 def _run() -> int | None:
     """Run the command; its exit code."""
+    code: int | None = BAD_INPUT
     try:
-        return app(standalone_mode=False)  # type: ignore[no-any-return]
+        code = app(standalone_mode=False)
     except UsageError as error:
         message = error.format_message()  # type: ignore[attr-defined]
         if message.startswith("Usage: "):  # nothing was asked
@@ -74,14 +75,16 @@ def _run() -> int | None:
         else:
             _complain(in_our_form(message, sys.argv))
     except typer.Abort:
-        return INTERRUPTED
+        code = INTERRUPTED
     except ValueError as error:
         from fltheory.errors import InputError
 
         if not isinstance(error, InputError):
             raise
         _complain(str(error))
-    return BAD_INPUT
+    if code == INTERRUPTED:
+        _complain("interrupted; what a run has kept so far is used when the same command runs again")
+    return code
 
 
 def _complain(message: str) -> None:

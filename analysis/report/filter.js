@@ -55,7 +55,7 @@ const number = document.getElementById("number");
 const asked = (text) => plain(text.replace(/[“”„«»]/g, '"').replace(/[‘’]/g, "'").replace(/(?<!\S)'([^']+)'(?!\S)/g, '"$1"'))
   .replace(/\$/g, "").replace(/(?<![\w.])eqs?(?:\.| ) *\(?(\d+)\)?/g, "($1)") // Eq. 15 is (15)
   .replace(/\/ *\([^()"]*\)/g, (below) => below.replace(/ /g, "")) // a denominator is one word
-  .replace(/\s+/g, " ").match(/"[^"]+"|[^ "]+/g)?.map((part) => unbracketed(part.replace(/"/g, "").trim())).filter(Boolean) ?? [];
+  .replace(/\s+/g, " ").match(/"[^"]+"|[^ "]+/g)?.map((part) => unbracketed(part.replace(/"/g, "").replace(/[.,;:?!]+$/, "").trim())).filter(Boolean) ?? [];
 
 function show() {
   const { q, paper, verdict, check } = Object.fromEntries(new FormData(form));

@@ -215,6 +215,15 @@ def test_an_error_that_is_not_of_the_output_is_not_taken_for_one() -> None:
     assert "FileNotFoundError" in done.stderr
 
 
+def test_ctrl_c_says_that_what_was_kept_is_used_again() -> None:
+    patched = "from analysis import cli, show; show.claim_as_text = lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)"
+    code = f"import analysis.show; {patched}; import sys; sys.argv[1:] = ['show', 'fedau.thm3']; cli.main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr.startswith("fltheory: interrupted; ")
+    assert len(done.stderr.splitlines()) == 1
+
+
 @pytest.mark.parametrize("command", [[], ["results"]])
 def test_a_command_that_asks_nothing_gets_help(command: list[str]) -> None:
     done = run(*command)

@@ -92,7 +92,7 @@ def union_over_intervals(claim: Claim, depth: Depth) -> Evidence:
 )
 def one_interval_or_all(claim: Claim, depth: Depth) -> Evidence:
     """The same run: each of its intervals at once, and one of them."""
-    one, everyone = Tally(), Tally()
+    one, everyone = Tally(), Tally(sides=("Pr{left side of (7) > level in some interval}", "c"))
     rare = F(1, 100)
     for length, failure, a in ((20, F(1, 10), F(1)), (10, F(1, 5), F(1)), (20, rare, F(1, 3)), (20, rare, F(3))):
         point = _RUN | {"slopes": (a, -a), "interval": length, "failure": failure}

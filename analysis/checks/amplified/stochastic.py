@@ -143,7 +143,7 @@ def halves_in_turn(claim: Claim, depth: Depth) -> Evidence:
     leading term for every N. The half's indicator has autocovariances m^k/4 with m = 2s - 1, so that vhat^2 is
     (4/N^2) (1 + m)/(4 (1 - m)), and the o(1) is written out.
     """
-    printed, asymptotic = Tally(), Tally()
+    printed, asymptotic = Tally(sides=("expectation of the left side of (7)", "N^2 d^2 vhat^2/P")), Tally()
     ratios = []
     slopes = itertools.product((F(1, 10), F(1, 2), F(9, 10)), (F(1), F(1, 2)))
     for (s, slope), clients, length in itertools.product(slopes, (2, 4, 6), (1, 10, 100, 1000)):

@@ -162,8 +162,8 @@ def maximum_and_mean(claim: Claim, depth: Depth) -> Evidence:
     if value > mean:
         witness = {
             "objective": "x^2/2 of the client asked, K = 1", "x in two arbitrary rounds": (2, 0),
-            "squared norms of its gradient": (4, 0), "conditions of the statement": "none", "left": value,
-            "right": mean,
+            "squared norms of its gradient": (4, 0), "conditions of the statement": "none",
+            "the left side": "the larger of the two", "the right side": "their mean", "left": value, "right": mean,
         }  # fmt: skip
         summary = "(24) needs lower bounds of sums, so minima or averages: "
         summary += f"-mean = {-mean} > {-value} = -max for the values 4, 0."

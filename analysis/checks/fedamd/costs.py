@@ -57,7 +57,7 @@ def caches_that_start_at_zero(claim: Claim, depth: Depth) -> Evidence:
         "anchor_probability": F(2, 3), "global_lr": 1, "local_lr": F(1, 5), "local_steps": 1, "rounds": 4,
     }  # fmt: skip
     bound = right_side(fedamd.thm48.bound, constants) + F(str(claim.formulas["largest E|grad F|^2"]))
-    cold, warm = Tally(), Tally()
+    cold, warm = Tally(sides=("E|grad F(x_t)|^2", "the bound of Theorem 4.8")), Tally()
     for tally, starts in ((cold, False), (warm, True)):
         for t, value in enumerate(_gradients(starts, 5)):
             tally.at_most(value, bound, t=t)

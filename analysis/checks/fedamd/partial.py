@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction as F
 from typing import Any
 
@@ -300,17 +299,15 @@ def samples_and_the_period(claim: Claim, depth: Depth) -> Evidence:
     counted = chain([identity("the samples of Corollary 4.7", samples - fedamd.cor47.formulas["samples"])], "")
     if counted.verdict != "proved":
         return counted
-    stated, small = Tally(), Tally()
+    stated, small = Tally(sides=("samples at tau", "samples at tau + 1")), Tally()
     for case in _cases(depth):
         now, later = samples.subs(case), samples.subs({**case, tau: case[tau] + 1})
         where = {s.name: v for s, v in case.items()}
         stated_at = stated_conditions(claim, where)
         for tally in (stated, *([small] if case[b] <= case[K] * case[b_small] else [])):
             tally.at_most(now, later, **where, **stated_at)
-    found = conditional(
+    return conditional(
         stated, small, "b <= K b' (which is enough), or the order of Corollary 4.7", "exact arithmetic",
         "With anchor batches far above K b' a longer period saves samples.",
         domain="M up to 100, tau up to 20, b up to 60 000",
     )  # fmt: skip
-    sides = {"left": "samples at tau", "right": "samples at tau + 1"}
-    return replace(found, witness={sides.get(name, name): value for name, value in found.witness.items()})

@@ -76,7 +76,7 @@ def _worst(rates: Sequence[F], cutoff: float, rounds: int) -> F:
 def largest_weight_error_of_all_histories(claim: Claim, depth: Depth) -> Evidence:
     """All histories of three to eight rounds. Option 1 holds for K = 1 with p >= 8/9, or if nearly all p_n are 1."""
     rounds, tolerance = {"quick": 4, "default": 6, "deep": 8}[depth], at(claim.formulas["tolerance"])
-    stated, restricted = Tally(), Tally()
+    stated, restricted = Tally(sides=("largest mean of (p_n w_t^n - 1)^2", "1/81")), Tally()
     for rate in (F(1, 50), F(1, 2), F(8, 9), F(9, 10), F(99, 100), F(999, 1000)):
         for cutoff in (2, 3, 5, math.inf):
             where = {"p": rate, "K": cutoff, "rounds": rounds, **independent(claim, rate)}

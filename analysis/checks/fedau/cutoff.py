@@ -134,11 +134,10 @@ def chosen_cutoff(claim: Claim, depth: Depth) -> Evidence:
             f" The explicit bound is {constant} times it for large T, but near min p_n = 1 no fixed multiple of it: "
             f"{hidden:.1f} times at T = 1000, min p_n = 1 - 1e-12."
         )
-    at_one = Tally()
+    at_one = Tally(sides=("the least K that an estimator has", "ceil(log_c T)"))
     conditions = stated(claim, {"rounds": 1000, "min_rate": 1}) | independent(claim, 1)
     cutoff = cutoff_at(claim.formulas["cutoff"], 1.0, 1000)
-    sides = {"the left side": "the least K that an estimator has", "the right side": "ceil(log_c T)"}
-    at_one.at_most(1, cutoff, p_min=1, T=1000, **sides, **conditions)
+    at_one.at_most(1, cutoff, p_min=1, T=1000, **conditions)
     return conditional(
         at_one,
         found,

@@ -46,7 +46,7 @@ def _told(history: Sequence[Any]) -> str:
 def interval_of_every_history(claim: Claim, depth: Depth) -> Evidence:
     """All histories: T over participations against the mean of the intervals that participations complete."""
     rounds = {"quick": 8, "default": 11, "deep": 16}[depth]
-    stated, last_round = Tally(), Tally()
+    stated, last_round = Tally(sides=("mean of the completed intervals", "rounds / participations")), Tally()
     for length in range(1, rounds + 1):
         for history in h.all_histories(length):
             if not any(history):
@@ -59,8 +59,6 @@ def interval_of_every_history(claim: Claim, depth: Depth) -> Evidence:
                 "rounds": length,
                 "participations": sum(history),
                 "rounds after the last participation": length - sum(intervals),
-                "the left side": "the mean of the completed intervals",
-                "the right side": "rounds / participations",
             }
             (last_round if history[-1] else stated).equal(*case, **where)
     return conditional(
@@ -244,7 +242,8 @@ def _pair(rate: F, cutoff: int, time: int, laws: Sequence[dict[h.State, F]]) -> 
 @checks(fedau.eqB68a, mutants=[put("mean", K, K + 1), times("mean", 2), put("mean", K, 2 * K)])
 def mean_given_a_sample(claim: Claim, depth: Depth) -> Evidence:
     """The mean given at least one completed interval, early rounds and late ones apart."""
-    rounds, early, late = _horizon(depth), Tally(), Tally()
+    sides = ("the mean of w_t, given a completed interval", "(1 - (1-p)^K)/p")
+    rounds, early, late = _horizon(depth), Tally(sides=sides), Tally()
     for rate in RATES[:-1]:
         for cutoff in (1, 2, 3, 4, 5):
             form = at(claim.formulas["mean"], rate=rate, cutoff=cutoff)

@@ -258,7 +258,8 @@ def _variance(claim: Claim, problem: Any, weights: Sequence[F], limit: F, consta
 @checks(fedau.E10, mutants=[put("share", p, p**2), put("share", p, Symbol("rate", positive=True) + 1)])
 def standard_fedavg_against_theorem_1(claim: Claim, depth: Depth) -> Evidence:
     """Limits of both averages with one local step against the minimum of h for w = 1."""
-    participants, everyone = Tally(), Tally()
+    sides = ("limit of the average over the participants", "minimum of h for w = 1")
+    participants, everyone = Tally(sides=sides), Tally()
     for problem in PROBLEMS:
         curvatures, centres, rates = problem
         parts = [at(claim.formulas["share"], rate=r) * a for r, a in zip(rates, curvatures, strict=True)]

@@ -103,7 +103,7 @@ def mean_rate_before_and_after_the_floor(claim: Claim, depth: Depth) -> Evidence
     # The mean before the floor is known, so only the lift, at most .02, is measured: a fifteenth of the error.
     lift = np.maximum(floor - np.einsum("ij,ij->i", q, kappa) * classes * float(target), 0)
     mean, error = float(target) + float(lift.mean()), float(lift.std(ddof=1) / math.sqrt(draws))
-    after = Tally()
+    after = Tally(sides=("|mean rate - stated mean|", "5 standard errors"))
     # Five standard errors: a mean of .1 would be called different with probability below 3e-7.
     after.at_most(
         round(abs(mean - float(claim.formulas["mean"])), 6),
@@ -113,8 +113,6 @@ def mean_rate_before_and_after_the_floor(claim: Claim, depth: Depth) -> Evidence
             "mean rate": round(mean, 6),
             "stated mean": float(claim.formulas["mean"]),
             "standard error": round(error, 7),
-            "the left side": "|mean rate - stated mean|",
-            "the right side": "5 standard errors",
         },
     )
     return conditional(

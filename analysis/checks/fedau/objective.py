@@ -133,7 +133,7 @@ def expected_step_descends_h(claim: Claim, depth: Depth) -> Evidence:
     )
     if found.verdict != "proved":
         return found
-    least, stays = Tally(), Tally()
+    least, stays = Tally(), Tally(sides=("|grad h|^2, at every x", "epsilon^2"))
     for problem in PROBLEMS:
         curvatures, centres, rates = problem
         for name, weights in rules(rates):

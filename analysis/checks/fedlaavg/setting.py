@@ -96,7 +96,7 @@ def window_of_everybody(claim: Claim, depth: Depth) -> Evidence:
 @checks(paper.ass4_day, mutants=[times("window", 2), plus("window", -1)])
 def nights(claim: Claim, depth: Depth) -> Evidence:
     """A fixed hour every night; any hours, one a night."""
-    stated, fixed = Tally(), Tally()
+    stated, fixed = Tally(sides=("iterations from one free hour to the next", "the window")), Tally()
     for day in (2, 5, 24):
         window = exact_value(claim.formulas["window"], {"day_length": day})
         for hour in range(day):

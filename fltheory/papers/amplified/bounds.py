@@ -98,6 +98,7 @@ cor32 = paper.claim(
         unit=SQUARED,
     ),
     uses=("amplified.thm31", "amplified.ass2.independent"),
+    mentions=(gamma, eta),
 )  # fmt: skip
 
 cor33 = paper.claim(
@@ -118,6 +119,7 @@ cor33 = paper.claim(
     repaired_by="amplified.cor33.repaired",
     gap="A true inequality between numbers in fixed units; 1 + sigma^2 and the condition change with the units of "
     "loss and parameter, which a free gradient scale mends.",
+    mentions=(eta,),
 )  # fmt: skip
 
 cor33_repaired = paper.claim(
@@ -130,4 +132,5 @@ cor33_repaired = paper.claim(
     formulas={"local_lr": COROLLARY_LR, "amplification": 12 * P * sqrt(L * I * gap) / (scale * rho)},
     bound=Bound(SMALLEST, (4 * scale + Rational(5, 2) * sigma**2 / scale) * LEADING + REST, unit=SQUARED),
     uses=("amplified.thm31", "amplified.ass2.independent"),
+    mentions=(eta,),
 )  # fmt: skip

@@ -17,11 +17,13 @@ from fltheory.papers.amplified.setting import (
     ass1,
     ass2,
     ass3,
+    beta,
     centre_spread,
     d,
     divergence_square_sum,
     gamma,
     gap,
+    nu,
     paper,
     sigma,
     v2,
@@ -54,6 +56,7 @@ prop41 = paper.claim(
     gap="The split (11) is exact for each x and t; (5) and (6) hold for all of them at once, so that the two "
     "constants may be attained in different rounds. The smallest d^2 of (4) shows it; twice that would do. "
     "Only constants change downstream.",
+    mentions=(beta, nu),
 )  # fmt: skip
 
 prop41_repaired = paper.claim(
@@ -65,6 +68,7 @@ prop41_repaired = paper.claim(
     formulas={"each": d**2},
     bound=Bound("smallest beta^2 + nu^2 that satisfy (5) and (6) for all x and t", 2 * d**2, unit=SQUARED),
     uses=("amplified.eq11",),
+    mentions=(beta, nu),
 )  # fmt: skip
 
 # ---- section 4.2: the interval divergence, regularised participation -------------------------------------

@@ -54,6 +54,7 @@ cor1 = paper.claim(
         unit=SQUARED,
     ),
     uses=("fast.thm1",),
+    repaired_by="fast.thm1.repaired-A",
     gap="It inherits the maxima of Theorem 1: for fixed q < 1 a bias of order (1-q)^2 sigma_G^2 remains. The step "
     "conditions need R >= 25 (c L)^2 K/s^3 and R >= 64 (c L)^2 K/s besides R >= (K/s)^3.",
 )  # fmt: skip
@@ -76,6 +77,7 @@ cor2 = paper.claim(
         unit=SQUARED,
     ),
     uses=("fast.cor1",),
+    repaired_by="fast.thm1.repaired-A",
     gap="For fixed q < 1 a bias of order (1-q)^2 sigma_G^2 remains, so that the rate needs q -> 1.",
 )  # fmt: skip
 

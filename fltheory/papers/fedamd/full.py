@@ -195,6 +195,7 @@ def _cor45_repaired(suffix, title, words, steps, conditions, bound, order):
         bound=Bound("average over the miner rounds of T/tau cycles of E|grad F(x_t)|^2", bound, order, GRADIENT**2),
         formulas=dict(zip(("local_lr", "global_lr"), steps, strict=True)),
         uses=("fedamd.thm44.repaired",),
+        mentions=(eta_l, eta_s),
     )  # fmt: skip
 
 

@@ -21,6 +21,8 @@ from fltheory.papers.fedamd.setting import (
     b_small,
     c,
     eta,
+    eta_l,
+    eta_s,
     gap,
     local_step,
     moving,
@@ -78,7 +80,8 @@ thm411 = paper.claim(
     ),
     gap="The printed proof uses (113) and (132) with two meanings of E g_t; through the staleness of the caches the "
     "statement holds as it stands, from caches that all clients start (section 3) and for noise that is independent "
-    "over clients and samples.",
+    "over clients and samples. The printed T is for L = 1: in general 1/(mu (1-p^A)) (L + L^2 M/(mu A p) + M mu "
+    "(1-p^A)/(A p)) log(1/eps).",
 )  # fmt: skip
 
 thm411_improved = paper.claim(
@@ -136,6 +139,7 @@ cor412 = paper.claim(
     repaired_by="fedamd.cor412.repaired",
     gap="Theorem 4.11 has 16ML/(mu Ap), the corollary 32Mc/(mu A) without L; the paper treats L as a constant, and for "
     "L = 1 its step is one that Theorem 4.11 admits.",
+    mentions=(eta_l, eta_s),
 )  # fmt: skip
 _relative412 = tuned_probability((mu / L) ** 2)
 cor412_repaired = paper.claim(

@@ -137,6 +137,7 @@ lemB32 = paper.claim(
     conditions=_drift_conditions,
     bound=Bound("E_t ||y_i - x_t||^2, i <= I", _drift(5), unit=PARAM**2),
     uses=("fedau.ass1", "fedau.ass2", "fedau.lemB31", "fedau.eqB13"),
+    mentions=(delta,),
 )  # fmt: skip
 
 lemB32_improved = paper.claim(
@@ -191,6 +192,7 @@ lemB33 = paper.claim(
     conditions={"local step": local_step, "product of steps": product_of_steps},
     bound=Bound(DESCENT, _descent(reweighted_heterogeneity), unit=LOSS),
     uses=("fedau.ass1", "fedau.ass2", "fedau.ass4", "fedau.algB21", "fedau.lemB31", "fedau.lemB32", "fedau.eqB39"),
+    mentions=(delta,),
 )  # fmt: skip
 
 lemB33_improved = paper.claim(

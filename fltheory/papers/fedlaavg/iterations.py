@@ -379,6 +379,7 @@ cor1 = paper.claim(
     formulas={"step": sqrt(beta) * N ** Rational(1, 4) / (2 * L * sqrt(E) * sqrt(T))},
     uses=("fedlaavg.thm3", "fedlaavg.eq35", "fedlaavg.lem1"),
     gap=CORRELATED,
+    mentions=(gamma,),
 )  # fmt: skip
 cor1_speedup = paper.claim(
     "cor1.speedup", "Sublinear speedup for T >= E N^(3/2)/beta",

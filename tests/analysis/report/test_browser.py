@@ -243,6 +243,7 @@ def test_what_is_quoted_is_found_as_a_whole(site: Path, tab: Any) -> None:
         assert phrase <= found(asked) < found("steps local")
         assert found(f"{asked} step-size") == found("step-size") & found(asked)
     assert found('"q = 1"') == found("q = 1") == found("q=1")
+    assert found('local, "steps".') == found("local steps")
     assert found('"local') == found("local")
     assert found('"') == set(ledger)
 
