@@ -206,6 +206,7 @@ def read_without_data(path: str | Path, scale: str | None = None) -> dict[str, A
     except ValidationError as error:
         raise _sentence(error) from None
     if isinstance(start, Mapping) and isinstance(start.get("file"), str):
+        _require_no_ring(path, start["file"], scale)
         other = read_without_data(Path(path).parent / start["file"], scale)
         return {**known, "start": {"run": other, "algorithm": start.get("algorithm")}}
     return {**known, "start": _plain(start)}
@@ -218,9 +219,24 @@ def content_of(path: str | Path, scale: str | None = None, **changes: Any) -> di
     if isinstance(start, Mapping) and isinstance(start.get("file"), str):
         if "run" in start:
             raise InputError("start", dict(start), "a table with run or file, and not both")
+        _require_no_ring(path, start["file"], scale)
         other = read(Path(path).parent / start["file"], scale, **changes)
         content["start"] = {"run": other.key, **{key: value for key, value in start.items() if key != "file"}}
     return content
+
+
+def _require_no_ring(path: str | Path, begins_with: str, scale: str | None) -> None:
+    """Raise InputError if the run that an experiment begins with begins, in the end, with this one, or with itself."""
+    here, name, followed = Path(path), begins_with, {Path(path).resolve()}
+    while True:
+        here = here.parent / name
+        start = _content(here, scale).get("start")
+        if here.resolve() in followed:
+            raise InputError("start.file", begins_with, "one whose chain of starts comes to an end")
+        followed.add(here.resolve())
+        if not isinstance(start, Mapping) or not isinstance(start.get("file"), str):
+            return
+        name = start["file"]
 
 
 def _content(path: str | Path, scale: str | None = None, **changes: Any) -> dict[str, Any]:

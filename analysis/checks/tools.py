@@ -113,17 +113,14 @@ def _says(condition: Any, wanted: Any) -> bool:
     order = (sympy.Le, sympy.Lt, sympy.Ge, sympy.Gt)
     if not (isinstance(condition, order) and isinstance(wanted, order)):
         return False
+    # condition: a <= b, wanted: c <= d; a <= b says c <= d if c <= a and b <= d, or if d - c >= b - a; and c < d if one
+    # of these is strict.
     strict = (sympy.Lt, sympy.Gt)
-    if isinstance(wanted, strict) and not isinstance(condition, strict):
-        return False
-    # condition: a <= b, wanted: c <= d; a <= b says c <= d if c <= a and b <= d, or if d - c >= b - a.
-    gains = (condition.lts - wanted.lts, wanted.gts - condition.gts)
-    difference = sympy.expand(wanted.gts - wanted.lts - condition.gts + condition.lts)
-    return all(_not_negative(gain) for gain in gains) or _not_negative(difference)
-
-
-def _not_negative(expression: Any) -> bool:
-    return bool(expression == 0 or sympy.simplify(expression).is_nonnegative)
+    more = isinstance(wanted, strict) and not isinstance(condition, strict)
+    gains = [sympy.simplify(gain) for gain in (condition.lts - wanted.lts, wanted.gts - condition.gts)]
+    apart = all(gain.is_nonnegative for gain in gains) and (not more or any(gain.is_positive for gain in gains))
+    difference = sympy.simplify(sympy.expand(sum(gains)))
+    return bool(apart or (difference.is_positive if more else difference.is_nonnegative))
 
 
 READ = ("proved", "exact", "supported", "conditional")  # words of evidence that may use a reading

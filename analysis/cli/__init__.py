@@ -83,7 +83,7 @@ def _run() -> int | None:
             raise
         _complain(str(error))
     if code == INTERRUPTED:
-        _complain("interrupted; what a run has kept so far is used when the same command runs again")
+        _complain("interrupted; simulate, train, sweep and verify --depth deep go on from here when they run again")
     return code
 
 

@@ -53,7 +53,7 @@ const number = document.getElementById("number");
 
 // What stands in quotes, whatever they look like, is found as it is: these words, in this order.
 const asked = (text) => plain(text.replace(/[“”„«»]/g, '"').replace(/[‘’]/g, "'").replace(/(?<!\S)'([^']+)'(?!\S)/g, '"$1"'))
-  .replace(/\$/g, "").replace(/(?<![\w.])eqs?(?:\.| ) *\(?(\d+)\)?/g, "($1)") // Eq. 15 is (15)
+  .replace(/stepsize/g, "step-size").replace(/\$/g, "").replace(/(?<![\w.])eqs?(?:\.| ) *\(?(\d+)\)?/g, "($1)") // Eq. 15 is (15)
   .replace(/\/ *\([^()"]*\)/g, (below) => below.replace(/ /g, "")) // a denominator is one word
   .replace(/\s+/g, " ").match(/"[^"]+"|[^ "]+/g)?.map((part) => unbracketed(part.replace(/"/g, "").replace(/[.,;:?!]+$/, "").trim())).filter(Boolean) ?? [];
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from fltheory.errors import InputError
 from fltheory.participation.runs import BoolArray, FloatArray
 from fltheory.streams import stream
 from fltheory.testing import battery
@@ -75,6 +76,8 @@ def check_weight_estimator(
     ...     largest=3,
     ... )
     """
+    if not callable(factory):
+        raise InputError("factory", factory, "a function of the number of clients that makes an estimator")
 
     def weights_of(history: BoolArray) -> FloatArray:
         return streamed(factory, history)

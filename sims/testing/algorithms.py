@@ -44,6 +44,8 @@ def check_algorithm(
     >>> from sims.algorithms.fedavg import fedavg
     >>> check_algorithm(fedavg)
     """
+    if not isinstance(algorithm, Algorithm):
+        raise InputError("algorithm", algorithm, "one of sims.algorithms.protocol.Algorithm")
     given = some_hyper(algorithm) if hyper is None else hyper
     cases = [case_for(seed, one_client_a_round) for seed in range(SEEDS)]
     checks = {name: partial(check, algorithm, given, cases) for name, check in CHECKS.items()}

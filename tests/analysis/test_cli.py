@@ -215,7 +215,7 @@ def test_an_error_that_is_not_of_the_output_is_not_taken_for_one() -> None:
     assert "FileNotFoundError" in done.stderr
 
 
-def test_ctrl_c_says_that_what_was_kept_is_used_again() -> None:
+def test_ctrl_c_says_which_commands_go_on() -> None:
     patched = "from analysis import cli, show; show.claim_as_text = lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)"
     code = f"import analysis.show; {patched}; import sys; sys.argv[1:] = ['show', 'fedau.thm3']; cli.main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

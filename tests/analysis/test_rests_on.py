@@ -39,6 +39,8 @@ def test_what_a_claim_gives(relation: object, given: bool) -> None:
 def test_a_tighter_step_says_more() -> None:
     claim = replace(CLAIM, conditions={"step": eta <= 1 / (20 * Max(m, fast.n) * L * K)})
     assert gives(claim, eta <= 1 / (20 * Max(m, fast.n) * L * K))
+    assert gives(claim, eta < 1 / (19 * Max(m, fast.n) * L * K))
+    assert not gives(claim, eta < 1 / (20 * Max(m, fast.n) * L * K))
     assert not gives(claim, eta <= s / (5 * L * K))
 
 

@@ -135,7 +135,8 @@ def plus_minus_one_family(claim: Claim, point: Point) -> Sides:
 
     Rounds 0, I, 2I, ... are snapshots of `sampled` of them, the others ask in turn the side (1, -1, or 0: whichever
     pulls x away from 0) in `who`; step_share is the step in parts of the largest allowed. The left side is the smaller
-    of the averages over rounds 0 to R - 1 and 1 to R; it and the G's are rounded to 40 digits on the safe side.
+    of the averages over rounds 0 to R - 1 and 1 to R; it and the G's, bounds over all draws, are rounded to 40 digits
+    on the safe side.
     """
     assert claim.bound is not None
     left, constants, facts = printed_sides(claim, point, point["sampled"])

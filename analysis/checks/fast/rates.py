@@ -41,13 +41,19 @@ def _tuned(claim: Claim, point: Point, m: int, most: int = MOST_ROUNDS) -> Sides
 
 @checks.trial(fast.cor1, space={**SCHEDULE, "sampled": Choice((2, 1))})
 def tuned_step(claim: Claim, point: Point) -> Sides:
-    """F_1 = (x-1)^2/2, F_2 = (x+1)^2/2: snapshots of one or both every I rounds; Theorem 1's conditions hold."""
+    """F_1 = (x-1)^2/2, F_2 = (x+1)^2/2: snapshots of one or both every I rounds; Theorem 1's conditions hold.
+
+    The G's are bounds over all draws, on the safe side.
+    """
     return _tuned(claim, point, point["sampled"])
 
 
 @checks.trial(fast.cor2, space=SCHEDULE)
 def tuned_step_equal_cohorts(claim: Claim, point: Point) -> Sides:
-    """F_1 = (x-1)^2/2, F_2 = (x+1)^2/2, one client a round (m = n = 1), a snapshot every I rounds."""
+    """F_1 = (x-1)^2/2, F_2 = (x+1)^2/2, one client a round (m = n = 1), a snapshot every I rounds.
+
+    The G's are bounds over all draws, on the safe side.
+    """
     return _tuned(claim, point, 1)
 
 

@@ -120,7 +120,7 @@ def decrease_of_a_step(claim: Claim, depth: Depth) -> Evidence:
     allowed = claim.conditions.get("step", sympy.true)
     if found.verdict != "proved" or bool(allowed.subs(lr, sympy.Rational(3, 4))):
         return found if found.verdict != "proved" else Evidence("refuted", "algebra", "slack negative beyond 1/2")
-    early = Tally()
+    early = Tally(sides=("change of the squared distance", "the largest change that (8) allows"))
     for start, rate in product((F(1), F(2), F(-3)), (F(1, 10), F(1, 2))):
         for reading, unknown in {"x^0": start, "x*, where the gradient is 0": F(0)}.items():
             after = orbit(1, 1, start, rate, 1).z[1]

@@ -27,10 +27,10 @@ from analysis.checks.fedlaavg.sampling import (
 )
 from analysis.checks.fedlaavg.settings import GRID, SPACE, grid, run
 from analysis.checks.points import held_at, tally_of, value_of, witnessed
-from analysis.checks.tools import rational_sample, reading, rests_on
+from analysis.checks.tools import gives, rational_sample, reading, rests_on
 from analysis.evidence import Evidence, Tally, algebra, ratio_text
 from analysis.letters import in_text
-from analysis.trials import Point, Sides, conditions_at, exact_value, right_side, stated
+from analysis.trials import Point, Sides, exact_value, right_side, stated
 from fltheory.distributions.symbolic import Step
 from fltheory.ledger import Claim
 from fltheory.papers.fedlaavg import iterations as paper
@@ -260,9 +260,11 @@ def order_form(claim: Claim, theorem: Claim, horizon: dict[Any, Any], factor: in
         witness = {"explicit": form(bound), "bound": form(rhs(theorem))}
         return Evidence("refuted", "algebra", f"Not the bound of {theorem.title}.", witness=witness)
     step, longer = gamma < 1 / (2 * L), {gamma: Rational(3, 4), L: 1, I: 1, C: 1, G: 1, N: 1, sigma: 0, B: 0}
-    where = {letter.name: value for letter, value in longer.items()}
-    if all(conditions_at(claim, where).values()) and (negative := order.subs(longer)) < 0:
-        witness = {**where, "order": negative}
+    if not gives(claim, step):
+        admitted = all(condition.subs(longer) is sympy.true for condition in claim.conditions.values())
+        if not admitted or (negative := order.subs(longer)) >= 0:
+            return Evidence("not checked", "algebra", f"The conditions do not give {form(step)}.")
+        witness = {**{letter.name: value for letter, value in longer.items()}, "order": negative}
         return Evidence("refuted", "algebra", "For a long step the order can be negative.", witness=witness)
     size = {N: (1 + m) ** 2, **horizon}
     for_one = within_a_multiple(order, bound, factor, size | {I: 1 + j})

@@ -80,8 +80,8 @@ thm411 = paper.claim(
     ),
     gap="The printed proof uses (113) and (132) with two meanings of E g_t; through the staleness of the caches the "
     "statement holds as it stands, from caches that all clients start (section 3) and for noise that is independent "
-    "over clients and samples. The printed T is for L = 1: in general 1/(mu (1-p^A)) (L + L^2 M/(mu A p) + M mu "
-    "(1-p^A)/(A p)) log(1/eps).",
+    "over clients and samples. The printed T takes L for a constant; with L it is 1/(mu (1-p^A)) (L + L^2 M/(mu A p) + "
+    "M mu (1-p^A)/(A p)) log(1/eps).",
 )  # fmt: skip
 
 thm411_improved = paper.claim(

@@ -241,7 +241,7 @@ def test_what_is_quoted_is_found_as_a_whole(site: Path, tab: Any) -> None:
     phrase = {id_ for id_, claim in ledger.items() if "local steps" in f"{claim.title} {claim.words}".lower()}
     for asked in ('"local  steps"', "“Local steps”", "'local steps'", "‘local steps’", "«local steps»"):
         assert phrase <= found(asked) < found("steps local")
-        assert found(f"{asked} step-size") == found("step-size") & found(asked)
+        assert found(f"{asked} stepsize") == found(f"{asked} step-size") == found("step-size") & found(asked)
     assert found('"q = 1"') == found("q = 1") == found("q=1")
     assert found('local, "steps".') == found("local steps")
     assert found('"local') == found("local")

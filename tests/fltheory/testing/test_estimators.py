@@ -72,6 +72,11 @@ def test_an_exception_of_the_estimator_is_told_with_the_others() -> None:
     assert failed.value.failures["always on"] == "raises ZeroDivisionError: nobody is away"
 
 
+def test_what_makes_no_estimators_is_refused() -> None:
+    with pytest.raises(InputError, match=r"^factory must be a function of the number of clients .*; got 3$"):
+        check_weight_estimator(3)  # type: ignore[arg-type]
+
+
 def test_expected_failures_must_fail_have_a_reason_and_be_checks() -> None:
     with pytest.raises(CheckFailed, match=r"memory: passes, although it was said to fail \(it grows\)"):
         check_weight_estimator(lambda n: FedAUWeights(n, 50), expected_failures={"memory": "it grows"})

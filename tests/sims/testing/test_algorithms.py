@@ -110,5 +110,7 @@ def test_parameters_and_reasons() -> None:
     check_algorithm(fedavg, Hyper(local_lr=1, local_steps=1))
     why = {"declared costs": "keeps a copy that is not counted"}
     check_algorithm(fedavg_with(server_vectors=lambda n: 2), expected_failures=why)
+    with pytest.raises(InputError, match=r"^algorithm must be one of sims.algorithms.protocol.Algorithm; got 3$"):
+        check_algorithm(3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"did you mean declared costs\?"):
         check_algorithm(fedavg, expected_failures={"declared cost": "a slip"})

@@ -24,7 +24,7 @@ torch = pytest.importorskip("torch", reason="needs the training extra")
 from sims import catalogue  # noqa: E402
 from sims.experiment import parse  # noqa: E402
 from sims.training import models, problem, room  # noqa: E402
-from sims.training.memory import estimate_memory, require_memory, require_workers  # noqa: E402
+from sims.training.memory import REHEARSED, estimate_memory, require_memory, require_workers  # noqa: E402
 from sims.training.models import make  # noqa: E402
 from sims.training.outline import outline  # noqa: E402
 from sims.training.problem import training  # noqa: E402
@@ -54,6 +54,11 @@ def test_the_servers_part_is_what_the_state_holds(name):
     tables = [array for array in state.linear.values() if array.shape == (1, N, D)]
     assert sum(array.nbytes for array in tables) == found.tables
     assert sum(array.nbytes for array in state.linear.values()) == found.server / 2 + found.tables
+
+
+def test_the_manual_says_what_trying_a_module_takes():
+    manual = " ".join(Path("docs/training.md").read_text(encoding="utf-8").split())
+    assert f"takes up to {REHEARSED} times the memory of its parameters" in manual
 
 
 def test_data_and_cohort():

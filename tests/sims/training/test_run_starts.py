@@ -6,7 +6,7 @@ import json
 import pytest
 
 from fltheory.errors import InputError
-from sims.experiment import parse, read
+from sims.experiment import parse, read, read_without_data
 
 torch = pytest.importorskip("torch", reason="needs the training extra")
 pytest.importorskip("sklearn", reason="needs the training extra")
@@ -39,9 +39,7 @@ def test_a_run_begins_with_the_models_of_another_one(tmp_path):
     assert train(parse(WARM_UP), store=tmp_path, workers=2, resume=False).models == first.models
 
 
-def test_a_file_names_the_file_to_begin_with(tmp_path):
-    """At the same scale, and with the same changes of the problem."""
-    one = """
+FILE = """
 kind = "train"
 rounds = 4
 replicates = 1
@@ -49,19 +47,32 @@ problem = { name = "training", data = "digits", model = "logistic", partition = 
 process = { name = "uniform-subset", cohort_size = 2 }
 algorithm = [{ name = "fedavg", local_lr = 0.1 }, { name = "fedavg", label = "b", local_lr = 0.2 }]
 """
+
+
+@pytest.mark.parametrize("begins_with", [{"one": "one"}, {"one": "two", "two": "one"}, {"one": "two", "two": "two"}])
+def test_files_that_begin_with_each_other_are_refused(begins_with, tmp_path):
+    for name, other in begins_with.items():
+        (tmp_path / f"{name}.toml").write_text(f'{FILE}start = {{ file = "{other}.toml" }}\n')
+    for reader in (read, read_without_data):
+        with pytest.raises(InputError, match=r"^start.file must be one whose chain of starts comes to an end; got"):
+            reader(tmp_path / "one.toml")
+
+
+def test_a_file_names_the_file_to_begin_with(tmp_path):
+    """At the same scale, and with the same changes of the problem."""
     scale = "[scale.smoke]\nrounds = 2\n"
-    (tmp_path / "first.toml").write_text(f"{one}record = {{ final_model = true }}\n{scale}")
+    (tmp_path / "first.toml").write_text(f"{FILE}record = {{ final_model = true }}\n{scale}")
     second = tmp_path / "second.toml"
-    second.write_text(f'{one}start = {{ file = "first.toml", algorithm = "b" }}\n{scale}')
+    second.write_text(f'{FILE}start = {{ file = "first.toml", algorithm = "b" }}\n{scale}')
     for name, changes in ((None, {}), ("smoke", {}), ("smoke", {"engine": "sequential"})):
         expected = {"run": read(tmp_path / "first.toml", name, **changes).key, "algorithm": "b"}
         assert json.loads(read(second, name, **changes).canonical)["start"] == expected
     train(read(tmp_path / "first.toml", "smoke"), store=tmp_path)
     assert train(read(second, "smoke"), store=tmp_path).reason == ""
-    second.write_text(f'{one}start = {{ file = "first.toml", run = "{"0" * 64}" }}\n{scale}')
+    second.write_text(f'{FILE}start = {{ file = "first.toml", run = "{"0" * 64}" }}\n{scale}')
     with pytest.raises(InputError, match=r"^start must be a table with run or file, and not both; got"):
         read(second)
-    second.write_text(f"{one}start = 0.0\n{scale}")  # as a number that would be looked at
+    second.write_text(f"{FILE}start = 0.0\n{scale}")  # as a number that would be looked at
     with pytest.raises(InputError, match=r"^start must be left out: a model has its own first parameters; got 0"):
         read(second)
 
