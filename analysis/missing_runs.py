@@ -21,7 +21,7 @@ UNITS = {"days": 86_400, "h": 3600, "min": 60, "s": 1}
 def run_file(file: str, scale: str, store: Path) -> Run:
     """Run the experiment of a file, or go on with it; before it that with whose models it begins."""
     experiment = read(file, scale)
-    content = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+    content = tomllib.loads(Path(file).read_text(encoding="utf-8-sig"))
     start = content.get("scale", {}).get(scale, {}).get("start", content.get("start"))
     if isinstance(start, dict) and "file" in start:
         run_file(str(Path(file).parent / start["file"]), scale, store)

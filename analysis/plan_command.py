@@ -59,7 +59,7 @@ def plan_content(path: Path) -> dict[str, Any]:
     Raises InputError for a file that cannot be read, an unknown key, something of another kind, or no target.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InputError("PLAN.toml", str(path), f"a file that can be read ({error.strerror})") from None
     except (ValueError, RecursionError) as error:

@@ -242,7 +242,7 @@ def _require_no_ring(path: str | Path, begins_with: str, scale: str | None) -> N
 def _content(path: str | Path, scale: str | None = None, **changes: Any) -> dict[str, Any]:
     """`content_of`, with the file of a run to begin with still named as it is."""
     try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        content = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError("experiment", str(path), f"a text file that can be read ({error})") from None
     except (ValueError, RecursionError) as error:  # ValueError: also a number of too many digits
@@ -258,9 +258,8 @@ def _content(path: str | Path, scale: str | None = None, **changes: Any) -> dict
     _check_scales(scales)
     if scale is not None and (scale != "paper" or "paper" in scales):
         if scale not in scales:
-            raise InputError(
-                "scale", scale, one_of(scale, scales) if scales else "left out, as the file has no table [scale.NAME]"
-            )
+            without = f"left out, as {Path(path).name} has no table [scale.NAME]"
+            raise InputError("scale", scale, one_of(scale, scales) if scales else without)
         content = _merged(content, scales[scale])
     if changes and isinstance(content.get("problem"), Mapping):
         content["problem"] = {**content["problem"], **changes}
@@ -325,6 +324,9 @@ def parse(content: Mapping[str, Any]) -> Experiment:
     labels = [contestant.label for contestant in experiment.algorithm]
     if len(set(labels)) < len(labels):
         raise InputError("algorithm.label", labels, "a different one for each algorithm")
+    for label in filter(None, labels):
+        if not label.isprintable():
+            raise InputError("algorithm.label", label, "one line of letters and signs that can be printed")
     return experiment
 
 

@@ -8,7 +8,7 @@ const WORDS = { alpha: "α", beta: "β", gamma: "γ", delta: "δ", epsilon: "ε"
   theta: "θ", kappa: "κ", lambda: "λ", mu: "μ", nu: "ν", xi: "ξ", pi: "π", rho: "ρ", sigma: "σ", tau: "τ", phi: "φ",
   varphi: "φ", chi: "χ", psi: "ψ", omega: "ω", nabla: "grad ", leq: "<=", geq: ">=", infty: "inf" };
 const SIGNS = { "≤": "<=", "⩽": "<=", "≥": ">=", "⩾": ">=", "∇": "grad", "√": "sqrt", "∑": "sum", "Σ": "sum", "∞": "inf", "−": "-",
-  "ς": "σ", "⁄": "/", "‖": "|", "∥": "|", "||": "|", "**": "^" };
+  "ς": "σ", "⁄": "/", "‖": "|", "∥": "|", "||": "|", "**": "^", "→": " to " };
 const KINDS = { thm: "theorem", lem: "lemma", cor: "corollary", prop: "proposition" };
 const lower = (text) => text.replace(/\p{Script=Latin}+/gu, (word) => word.toLowerCase()); // Σ is no σ
 const command = (name) => {
@@ -20,7 +20,7 @@ const plain = (text) => lower(text.replace(/\\(?:left|right|math\w+|text) *(?![A
   .replace(/\\le(?![A-Za-z])/g, "<=").replace(/\\ge(?![A-Za-z])/g, ">=").replace(/\\([A-Za-z]+)/g, (_, name) => command(name))
   .replace(/[²³¹⁰-ⁿ]+/g, "^$&").replace(/[₀-ₜᵢ-ᵥⱼ]+/g, "_$&").normalize("NFKC"))
   .replace(/[{}\\]/g, "").replace(/[a-z]+/g, (word) => WORDS[word] ?? word)
-  .replace(/[≤⩽≥⩾∇√∑Σ∞−ς⁄‖∥]|\|\||\*\*/g, (sign) => SIGNS[sign]).replace(/sqrt *\(/g, "sqrt").replace(/grad +/g, "grad")
+  .replace(/[≤⩽≥⩾∇√∑Σ∞−ς⁄‖∥→]|\|\||\*\*/g, (sign) => SIGNS[sign]).replace(/sqrt *\(/g, "sqrt").replace(/grad +/g, "grad")
   .replace(/ *([<>]=?|[-=+|\/]) */g, "$1").replace(/_(?=\d)/g, "") // q = 1 is q=1, x_0 is x0
   .replace(/(?<![a-z])(thm|theorem|lem|lemma|cor|corollary|prop|proposition)\.? *(?=([a-z]\.?)?\d)/g,
     (_, kind) => KINDS[kind] ?? kind);

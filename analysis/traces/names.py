@@ -79,7 +79,9 @@ def known_clients(clients: int | str | Path) -> tuple[str, ...]:
     try:
         lines = Path(clients).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
-        raise InputError("clients", str(clients), "a number or a readable text file, one client id a line") from None
+        raise InputError(
+            "clients", str(clients), "a whole number of at least 1 or a readable text file, one client id a line"
+        ) from None
     names = tuple(columns.plain_ids(pl.Series([line for line in lines if line.strip()], dtype=pl.String)))
     if not names:
         raise InputError("clients", str(clients), "a file with at least one client id")

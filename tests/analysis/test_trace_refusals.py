@@ -110,7 +110,11 @@ BAD_LOGS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "client spelt otherwise": ("client,round\n01,0\n", {"clients": "10"}, "client on line 2 .*'01'"),
     "no clients": ("client,round\n1,0\n", {"clients": 0}, "clients must be .*at least 1"),
     "too many clients": ("client,round\n1,0\n", {"clients": 10**12}, "clients must be at most"),
-    "missing list": ("client,round\n1,0\n", {"clients": "nowhere.txt"}, "clients must be a number or a readable"),
+    "missing list": (
+        "client,round\n1,0\n",
+        {"clients": "nowhere.txt"},
+        "clients must be a whole number of at least 1 or a readable",
+    ),
     "no rounds": ("client,round\n1,0\n", {"rounds": 0}, "rounds must be .*at least 1"),
     "rounds not whole": ("client,round\n1,0\n", {"rounds": 1.5}, "rounds must be a whole"),
     "cells beyond int64": ("client,round\n1,0\n2,0\n", {"rounds": 2**62}, "rounds must be at most"),

@@ -221,6 +221,10 @@ def test_a_scale_changes_what_it_names(tmp_path):
         read(file, "laptop")
     with pytest.raises(InputError, match="scale must be one of laptop, smoke; got 'deep'"):
         read(file, "deep")
+    file.write_text(f"\ufeff{FILE}")  # as some editors begin a file
+    assert read(file).rounds == 20
+    with pytest.raises(InputError, match=r"scale must be left out, as experiment.toml has no table \[scale.NAME\]"):
+        read(file, "deep")
 
 
 FILE = """

@@ -221,13 +221,14 @@ def test_formulas_are_found_however_they_are_spelled(
 def test_a_relation_is_found_as_a_whole(site: Path, tab: Any) -> None:
     tab.goto((site / "claims.html").as_uri())
     found = {}
-    for asked in ("K = 1", "K = 10", "σ", "Σ", "\\"):
+    for asked in ("K = 1", "K = 10", "σ", "Σ", "\\", "K → ∞"):
         tab.fill("[name=q]", asked)
         found[asked] = set(tab.eval_on_selector_all("tbody tr", FOUND))
     assert "fast.law.floor" in found["K = 1"]
     assert "fast.fact.weibull-pdf" in found["K = 10"] - found["K = 1"]
     assert "amplified.cor32" in found["σ"] - found["Σ"]
     assert found["\\"] == set(ledger)
+    assert "fast.rem2" in found["K → ∞"] < set(ledger)
 
 
 def test_what_is_quoted_is_found_as_a_whole(site: Path, tab: Any) -> None:
