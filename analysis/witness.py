@@ -125,9 +125,9 @@ def _differences(
     for name in (*now, *(name for name in may_lack if name in content and name not in now)):
         said, computed = content.get(name), now.get(name)
         if isinstance(said, dict) and isinstance(computed, dict):
-            found += _differences(said, computed, tuple(said), f"{name}: ")
+            found += _differences(said, computed, tuple(said), f"{_cut(name)}: ")
         elif name not in content or said != computed or type(said) is not type(computed):
-            full = f"{within}{name}"
+            full = f"{within}{_cut(name)}"
             has = f"the file says {full} = {_cut(said)}" if name in content else f"the file does not say {full}"
             is_now = f"recomputed {_cut(computed)}" if name in now else "nothing of the kind is computed now"
             found.append((full, f"{has}, {is_now}", name in content))
@@ -136,6 +136,7 @@ def _differences(
 
 def _cut(value: Any) -> str:
     text = " ".join(str(value).split())
+    text = text if text.isprintable() else repr(text)  # a file of somebody else's: nothing that a terminal obeys
     return text if len(text) <= 100 else f"{text[:60]}... ({len(text)} characters)"
 
 

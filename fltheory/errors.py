@@ -21,7 +21,8 @@ class InputError(ValueError):
 
     def __init__(self, argument: str, value: object, allowed: str) -> None:
         self.argument, self.value, self.allowed = argument, value, allowed
-        super().__init__(f"{argument} must be {allowed}; got {_shown(value)}")
+        name = argument if argument.isprintable() else repr(argument)  # it may be out of a file, as the value is
+        super().__init__(f"{name} must be {allowed}; got {_shown(value)}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (type(self), self.args, self.__dict__)  # so that it comes back from a worker as it was

@@ -7,6 +7,7 @@ three. Leading axes are batch axes (replicates); the last axis of a model is its
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -194,6 +195,17 @@ def as_exact(values: Any) -> np.ndarray[Any, np.dtype[np.object_]]:
 def _fraction(value: Any) -> Fraction:
     if isinstance(value, float):
         raise TypeError(f"{value!r} is a float; give a Fraction, an int or a string such as '1/3'")
+    return as_fraction(value)
+
+
+def as_fraction(value: Any) -> Fraction:
+    """A number, or the text of one, exactly. Raises ValueError for powers of ten that take longer than they are worth.
+
+    >>> as_fraction("1/3"), as_fraction("1e-3")
+    (Fraction(1, 3), Fraction(1, 1000))
+    """
+    if isinstance(value, str) and re.search(r"[eE][+-]?\d{4}", value.replace("_", "")):
+        raise ValueError(f"{value!r} has a power of ten of more than three digits")
     return Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)
 
 

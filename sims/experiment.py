@@ -179,6 +179,7 @@ class Experiment(_Table):
 
 KEYS = (*Experiment.model_fields, "scale", "sweep")  # of a file
 START = (*Origin.model_fields, "file")  # of its table `start`
+LONGEST_LABEL = 200
 SWEEP = ("local_lr", "global_lr", "metric", "last")  # of its table `sweep`
 
 
@@ -325,8 +326,9 @@ def parse(content: Mapping[str, Any]) -> Experiment:
     if len(set(labels)) < len(labels):
         raise InputError("algorithm.label", labels, "a different one for each algorithm")
     for label in filter(None, labels):
-        if not label.isprintable():
-            raise InputError("algorithm.label", label, "one line of letters and signs that can be printed")
+        if not label.isprintable() or len(label) > LONGEST_LABEL:
+            allowed = f"one line of at most {LONGEST_LABEL} letters and signs that can be printed"
+            raise InputError("algorithm.label", label, allowed)
     return experiment
 
 

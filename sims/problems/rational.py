@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fltheory.errors import InputError
-from sims.arrays import Array, is_exact
+from sims.arrays import Array, as_fraction, is_exact
 
 Number = Any  # Fraction where the inputs are exact, float otherwise
 
@@ -23,7 +23,7 @@ def number(argument: str, value: Any, *, least: float = -math.inf) -> Number:
     allowed = "a finite number" if least == -math.inf else f"a finite number of at least {least}"
     try:
         exact = isinstance(value, int | np.integer | Fraction | str) and not isinstance(value, bool)
-        read = Fraction(int(value) if isinstance(value, np.integer) else value) if exact else float(value)
+        read = as_fraction(value) if exact else float(value)
         good = not isinstance(value, bool | np.bool_) and math.isfinite(read) and read >= least
     except (TypeError, ValueError, ArithmeticError):
         good = False

@@ -18,6 +18,7 @@ from sims.algorithms import algorithms
 from sims.problems import noises, problems
 from sims.recorder import METRICS
 from sims.schedules import SCHEDULES
+from sims.training import models
 
 PAGE = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")
 EXAMPLE = PAGE.split("```toml\n")[1].split("```")[0]
@@ -68,6 +69,17 @@ def test_the_page_has_every_name_with_its_parameters(
 ) -> None:
     on_page = {row[0]: row[1] for row in rows(heading, table)}
     assert on_page == {f"`{name}`": shown(make, implied) for name, make in known.items()}
+
+
+def test_the_page_has_every_model_as_its_factory_describes_it() -> None:
+    pytest.importorskip("torch", reason="needs the training extra")
+    ours = {name: make for name, make in models.models().items() if make.__module__.startswith("sims.")}
+    described = [[f"`{name}`", shown(make, ""), str(make.__doc__).split("\n")[0]] for name, make in ours.items()]
+    assert rows("Models") == described
+
+
+def test_the_page_has_every_key_of_a_sweep() -> None:
+    assert {row[0].split("`")[1].split(" = ")[0] for row in rows("Step sizes to try")} == set(experiment.SWEEP)
 
 
 def test_the_page_has_every_key_of_the_schema_with_its_default() -> None:

@@ -182,6 +182,18 @@ def test_a_file_of_another_statement_is_told_so(tmp_path: Path, monkeypatch: pyt
     assert "note: the file says left = 1, recomputed " in text
 
 
+def test_what_a_file_says_is_nothing_that_a_terminal_obeys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, clears = tmp_path / "witness.json", "\x1b[2J\u202e1"
+    with toy.installed(monkeypatch):
+        falsify_claim("toy.false", budget="20s", out=path)
+        content = json.loads(path.read_text())
+        constants = content["constants"] | {clears: clears}
+        path.write_text(json.dumps(content | {"claim_sha256": clears, "constants": constants}))
+        text, _ = replay_file(path)
+    assert "the file says claim_sha256 = '\\x1b[2J\\u202e1', " in text
+    assert all(line.isprintable() for line in text.splitlines())
+
+
 @pytest.mark.parametrize("name", ["claim", "x"])
 def test_a_name_that_stands_twice_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "witness.json"

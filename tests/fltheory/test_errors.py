@@ -68,3 +68,7 @@ def test_what_passes() -> None:
     assert cutoff("cutoff", 2**53) == 2**53
     assert type(cutoff("cutoff", np.float64(3))) is int
     assert probabilities("p", [1, 0.5]).tolist() == [1, 0.5]
+
+
+def test_names_out_of_a_file_are_nothing_that_a_terminal_obeys() -> None:
+    assert str(InputError("column \x1b[2J", "\u202e", "good")) == r"'column \x1b[2J' must be good; got '\u202e'"
