@@ -19,7 +19,7 @@ from analysis.domains import Domain, Real, Several, Whole
 from analysis.falsify import Found
 from analysis.files import write_text
 from analysis.trials import Judgement, Trial, exact_from, exact_text, judge
-from fltheory.errors import InputError
+from fltheory.errors import InputError, printable
 from fltheory.ledger import Claim, ledger
 from fltheory.verdicts import needs, recorded
 
@@ -135,8 +135,7 @@ def _differences(
 
 
 def _cut(value: Any) -> str:
-    text = " ".join(str(value).split())
-    text = text if text.isprintable() else repr(text)  # a file of somebody else's: nothing that a terminal obeys
+    text = printable(" ".join(str(value).split()))  # a file of somebody else's
     return text if len(text) <= 100 else f"{text[:60]}... ({len(text)} characters)"
 
 

@@ -21,11 +21,19 @@ class InputError(ValueError):
 
     def __init__(self, argument: str, value: object, allowed: str) -> None:
         self.argument, self.value, self.allowed = argument, value, allowed
-        name = argument if argument.isprintable() else repr(argument)  # it may be out of a file, as the value is
-        super().__init__(f"{name} must be {allowed}; got {_shown(value)}")
+        super().__init__(f"{printable(argument.replace(chr(10), ' '))} must be {allowed}; got {_shown(value)}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (type(self), self.args, self.__dict__)  # so that it comes back from a worker as it was
+
+
+def printable(text: str) -> str:
+    """Text with what names out of a file may have for a terminal to obey, such as escapes, written out.
+
+    >>> print(printable("client \\x1b[2J"))
+    client \\x1b[2J
+    """
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
 
 
 def _restored(kind: type[InputError], arguments: tuple[Any, ...], state: dict[str, Any]) -> InputError:

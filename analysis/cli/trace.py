@@ -48,6 +48,7 @@ def report(
     from analysis.files import require_other, require_writable, write_text
     from analysis.trace_report import planned, read_labels, to_json, to_page, to_text, trace_report
     from analysis.traces import read_log
+    from fltheory.errors import printable
 
     read = [log, *named_by(clients), *(path for path in (labels, plan) if path is not None)]
     if html is not None:
@@ -65,7 +66,7 @@ def report(
         shown = to_json(seen) | {"plan": None if promised is None else plan_command.to_json(*promised)}
         print(json_text(shown, ensure_ascii=False))
         return
-    print(to_text(seen))
+    print(printable(to_text(seen)))
     if told:
         print(f"\nPlan, at the rates of the log\n\n{told}")
 

@@ -3,7 +3,7 @@
 [sweep]                       # in the file of an experiment, whose own step sizes are then ignored
 local_lr = [0.01, 0.032, 0.1]
 global_lr = [1, 3.2, 10]
-metric = "train_loss"         # the least is best; of an accuracy the largest
+metric = "train_loss"         # the least is best; of an accuracy the largest; in simulation "objective"
 last = 1                      # mean over so many last records and over all replicates; at most all, with the start
 """
 
@@ -20,6 +20,7 @@ import polars as pl
 
 from fltheory.errors import InputError, count, one_of
 from sims.algorithms import algorithms
+from sims.divergence import Stopped
 from sims.experiment import Experiment, check_sweep, parse
 from sims.recorder import EVALUATED, PER_CLIENT, recorded
 from sims.store import Run
@@ -64,7 +65,16 @@ def sweep(content: Mapping[str, Any], run: Callable[[Experiment], Run]) -> tuple
 
     def go(chosen: Mapping[str, tuple[float, float | None]]) -> None:
         experiment = parse(_with_steps(base, labels, chosen))
-        done = run(experiment)
+        try:
+            done = run(experiment)
+        except Stopped as stop:  # of a simulation, which ends with the first algorithm that diverges
+            if len(chosen) > 1:
+                for label, steps in chosen.items():
+                    go({label: steps})
+                return
+            ((label, (local_lr, global_lr)),) = chosen.items()
+            points.append(Point(label, local_lr, global_lr, math.nan, experiment.key, (str(stop),)))
+            return
         data = done.data()
         for label, (local_lr, global_lr) in chosen.items():
             value, stopped = _value(data, label, experiment, grid), _stopped(done.reason, label, labels)
@@ -88,7 +98,8 @@ def _checked(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     base = copy.deepcopy(dict(content))
     given: Any = base.pop("sweep", None)
     check_sweep(given)
-    grid = {"global_lr": [1], "last": 1, "metric": "train_loss", **given}
+    metric = "train_loss" if base.get("kind") == "train" else "objective"
+    grid = {"global_lr": [1], "last": 1, "metric": metric, **given}
     for name in ("local_lr", "global_lr"):
         values = grid.get(name)
         if not isinstance(values, list) or not values or not all(_is_positive(value) for value in values):
@@ -100,7 +111,9 @@ def _checked(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     record = base.get("record", {})
     if not isinstance(record, Mapping):
         raise InputError("record", record, "a table")
-    what = list(record.get("what", ["train_loss"]))
+    what = record.get("what", [metric])
+    if not isinstance(what, list):
+        raise InputError("record.what", what, "a list")
     base["record"] = {**record, "what": what if grid["metric"] in what else [*what, grid["metric"]]}
     base.setdefault("algorithm", [])
     if isinstance(base["algorithm"], Mapping):

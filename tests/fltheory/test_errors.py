@@ -71,4 +71,4 @@ def test_what_passes() -> None:
 
 
 def test_names_out_of_a_file_are_nothing_that_a_terminal_obeys() -> None:
-    assert str(InputError("column \x1b[2J", "\u202e", "good")) == r"'column \x1b[2J' must be good; got '\u202e'"
+    assert str(InputError("column \x1b[2J", "\u202e", "good")) == r"column \x1b[2J must be good; got '\u202e'"

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from fltheory.errors import InputError
+from sims.montecarlo.simulate import simulate
 from sims.training.sweep import sweep
 
 CONTENT = {
@@ -66,6 +67,29 @@ def test_the_largest_accuracy_is_best():
 def test_the_least_spread_is_best(metric):
     _, best = sweep(CONTENT | {"sweep": CONTENT["sweep"] | {"metric": metric}}, Runs())
     assert {label: (point.local_lr, point.global_lr) for label, point in best.items()} == BEST
+
+
+def test_a_simulation_that_diverges_is_passed_over(tmp_path):
+    """That of one algorithm alone: without a record, the objective is recorded."""
+    content = {key: value for key, value in CONTENT.items() if key != "record"} | {
+        "rounds": 2000,
+        "problem": {"name": "quadratic", "curvature": [1.7, 1.7], "centre": [0, 1]},
+        "algorithm": [{"name": "fedavg"}, {"name": "fedavg", "label": "ten", "local_steps": 10}],
+        "sweep": {"local_lr": [1.25, 0.1]},
+    }
+    points, best = sweep(content, lambda experiment: simulate(experiment, store=tmp_path))
+    known = {(point.algorithm, point.local_lr): point for point in points}
+    assert len(points) == len(known) == 4
+    assert {key for key, point in known.items() if math.isnan(point.value)} == {("ten", 1.25)}
+    (told,) = known["ten", 1.25].stopped
+    assert "no longer finite with local_lr 1.25" in told
+    assert set(best) == {"fedavg", "ten"}
+
+
+@pytest.mark.parametrize("what", [5, True, "objective"])
+def test_a_record_of_what_is_no_list_is_refused(what):
+    with pytest.raises(InputError, match=r"^record\.what must be a list; got"):
+        sweep(CONTENT | {"record": {"what": what}}, Runs())
 
 
 def test_what_does_not_come_to_its_end_is_not_best():
