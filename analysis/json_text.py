@@ -19,7 +19,10 @@ def json_text(value: Any, *, ensure_ascii: bool = True) -> str:
      ]
     }
     """
-    return json.dumps(with_null(value), indent=1, ensure_ascii=ensure_ascii, allow_nan=False)
+    text = json.dumps(with_null(value), indent=1, ensure_ascii=ensure_ascii, allow_nan=False)
+    if text.replace("\n", "").isprintable():
+        return text
+    return json.dumps(with_null(value), indent=1, allow_nan=False)  # nothing that a terminal obeys
 
 
 def with_null(value: Any) -> Any:

@@ -48,7 +48,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from fltheory.errors import InputError, one_of
+from fltheory.errors import LARGEST, InputError, one_of
 from sims import catalogue
 
 Count = Annotated[int, Field(ge=1)]
@@ -107,7 +107,7 @@ class Recording(_Table):
     """
 
     what: Annotated[list[str], Field(min_length=1)] = ["squared_gradient"]
-    every: Count | None = None
+    every: Annotated[int, Field(ge=1, le=LARGEST)] | None = None
     final_model: bool = False
 
 

@@ -122,7 +122,8 @@ def _checked(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
         raise InputError("algorithm", base["algorithm"], "a list of tables")
     for contestant in base["algorithm"]:
         contestant["local_lr"] = grid["local_lr"][0]
-        contestant.pop("global_lr", None)
+        if "global_lr" in contestant:
+            contestant["global_lr"] = 1.0
     return grid, base
 
 

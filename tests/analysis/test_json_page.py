@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from analysis import verify as v
 from analysis.cli import app
 from analysis.evidence import Evidence
+from analysis.json_text import json_text
 from fltheory.ledger import ledger
 from fltheory.participation import Markov
 from fltheory.verdicts import recorded
@@ -170,3 +171,9 @@ def test_results(tmp_path: Path, shown: bool) -> None:
     if shown:
         found = [printed("results", "show", found[0]["key"], "--store", str(tmp_path), "--json")]
     assert all_keys(found, names) == {name for name in names if shown or not re.match("last|remarks", name)}
+
+
+@pytest.mark.parametrize("text", ["\x9b31m", "\u202e", "\u2028"])
+def test_what_a_terminal_obeys_is_written_out(text: str) -> None:
+    assert json_text(text, ensure_ascii=False) == json.dumps(text)
+    assert json_text("é", ensure_ascii=False) == '"é"'

@@ -35,6 +35,7 @@ BAD = [
     (changed(algorithm=[]), "algorithm must be a list of at least one"),
     (changed(problem=[1]), r"problem must be a name, or a table with a name and parameters; got \[1\]"),
     (changed(record=3), "record must be a table; got 3"),
+    (changed(record={"every": 10**22}), "record.every must be less than or equal to 9007199254740992"),
     (changed(rounds=0), "rounds must be greater than or equal to 1; got 0"),
     (changed(rounds="20"), "rounds must be a valid integer; got '20'"),
     (changed(rounds=True), "rounds must be a valid integer; got True"),

@@ -86,6 +86,17 @@ def test_a_simulation_that_diverges_is_passed_over(tmp_path):
     assert set(best) == {"fedavg", "ten"}
 
 
+def test_an_algorithm_that_must_have_a_global_step_is_swept(tmp_path):
+    steps = {"local_lr": 0.2, "global_lr": 0.3, "roles": {"name": "constant", "probability": 0.5}}
+    content = CONTENT | {
+        "algorithm": {"name": "fedpage", **steps},
+        "sweep": {"local_lr": [0.01], "global_lr": [0.5, 1]},
+    }
+    points, _ = sweep(content, lambda experiment: simulate(experiment, store=tmp_path))
+    assert [(point.local_lr, point.global_lr) for point in points] == [(0.01, 1.0), (0.01, 0.5)]
+    assert all(math.isfinite(point.value) for point in points)
+
+
 @pytest.mark.parametrize("what", [5, True, "objective"])
 def test_a_record_of_what_is_no_list_is_refused(what):
     with pytest.raises(InputError, match=r"^record\.what must be a list; got"):
