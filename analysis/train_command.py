@@ -51,18 +51,19 @@ def sweep_file(
     lines = [f"{'algorithm':<28}{'local_lr':>12}{'global_lr':>12}{'value':>14}  run"]
     for point in points:
         mark = f" best{_edges(point, points)}" if best.get(point.algorithm) == point else ""
-        eta = "" if point.global_lr is None else f"{point.global_lr:g}"
-        lines.append(f"{point.algorithm:<28}{point.local_lr:>12g}{eta:>12}{point.value:>14.6g}  {point.key[:12]}{mark}")
+        sizes = "".join(f"{'' if size is None else f'{size:g}':>12}" for size in (point.local_lr, point.global_lr))
+        lines.append(f"{point.algorithm:<28}{sizes}{point.value:>14.6g}  {point.key[:12]}{mark}")
     lines += [f"{point.key[:12]} stopped: {sentence}" for point in points for sentence in point.stopped]
     return "\n".join(lines), without
 
 
 def _edges(best: Point, points: Sequence[Point]) -> str:
     """Which of the best step sizes are the largest or smallest tried, so that better ones may lie beyond; in words."""
-    own = [point for point in points if point.algorithm == best.algorithm]
-    ends = {"local_lr": at_edge(best.local_lr, [point.local_lr for point in own])}
-    if best.global_lr is not None:
-        ends["global_lr"] = at_edge(best.global_lr, [point.global_lr for point in own if point.global_lr is not None])
+    ends = {}
+    for name in ("local_lr", "global_lr"):
+        tried = [getattr(point, name) for point in points if point.algorithm == best.algorithm]
+        if getattr(best, name) is not None:
+            ends[name] = at_edge(getattr(best, name), tried)
     return "".join(f", {name} the {end} tried" for name, end in ends.items() if end)
 
 

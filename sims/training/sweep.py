@@ -1,5 +1,7 @@
 """Step sizes by search: first local_lr at global_lr = 1, then global_lr, for each algorithm by itself (FedAU, C.4).
 
+Algorithms that have one of the two are searched in that alone.
+
 [sweep]                       # in the file of an experiment, whose own step sizes are then ignored
 local_lr = [0.01, 0.032, 0.1]
 global_lr = [1, 3.2, 10]
@@ -22,7 +24,7 @@ from fltheory.errors import InputError, count, one_of
 from sims.algorithms import algorithms
 from sims.divergence import Stopped
 from sims.experiment import Experiment, check_sweep, parse
-from sims.recorder import EVALUATED, PER_CLIENT, recorded
+from sims.recorder import EVALUATED, METRICS, PER_CLIENT, recorded
 from sims.store import Run
 
 OBJECTIVES = ("objective", "objective_gap", "squared_gradient", "squared_distance")
@@ -31,7 +33,7 @@ RANKED = (*(name for name in EVALUATED if name not in PER_CLIENT), *OBJECTIVES) 
 
 @dataclass(frozen=True)
 class Point:
-    """What one algorithm came to with one pair of step sizes; global_lr is None where the algorithm has none.
+    """What one algorithm came to with one pair of step sizes; one that it does not have is None.
 
     value     of the metric; NaN if a replicate stopped before its end
     key       of the run in the store
@@ -39,7 +41,7 @@ class Point:
     """
 
     algorithm: str
-    local_lr: float
+    local_lr: float | None
     global_lr: float | None
     value: float
     key: str
@@ -63,7 +65,7 @@ def sweep(content: Mapping[str, Any], run: Callable[[Experiment], Run]) -> tuple
     points: list[Point] = []
     best: dict[str, Point] = {}
 
-    def go(chosen: Mapping[str, tuple[float, float | None]]) -> None:
+    def go(chosen: Mapping[str, Mapping[str, float]]) -> None:
         experiment = parse(_with_steps(base, labels, chosen))
         try:
             done = run(experiment)
@@ -72,23 +74,34 @@ def sweep(content: Mapping[str, Any], run: Callable[[Experiment], Run]) -> tuple
                 for label, steps in chosen.items():
                     go({label: steps})
                 return
-            ((label, (local_lr, global_lr)),) = chosen.items()
-            points.append(Point(label, local_lr, global_lr, math.nan, experiment.key, (str(stop),)))
+            ((label, steps),) = chosen.items()
+            points.append(_point(label, steps, math.nan, experiment.key, (str(stop),)))
             return
         data = done.data()
-        for label, (local_lr, global_lr) in chosen.items():
+        for label, steps in chosen.items():
             value, stopped = _value(data, label, experiment, grid), _stopped(done.reason, label, labels)
-            point = Point(label, local_lr, global_lr, value, done.key, stopped)
+            point = _point(label, steps, value, done.key, stopped)
             points.append(point)
             if _better(point.value, best[label].value if label in best else math.nan, grid["metric"]):
                 best[label] = point
 
-    has_global = {label: _has_global_lr(base, labels, label) for label in labels}
+    sizes = {label: _step_sizes(one.name) for label, one in zip(labels, whole.algorithm, strict=True)}
+    for label, own in sizes.items():
+        if not own:
+            raise InputError("algorithm", label, "one with local_lr or global_lr")
     for local_lr in grid["local_lr"]:
-        go({label: (local_lr, 1.0 if has_global[label] else None) for label in labels})
+        steps = {"local_lr": local_lr, "global_lr": 1.0}
+        if first := {label: {size: steps[size] for size in own} for label, own in sizes.items() if "local_lr" in own}:
+            go(first)
     for global_lr in grid["global_lr"]:
-        rest = {label: (best[label].local_lr, global_lr) for label in best if has_global[label]}
-        if global_lr != 1 and rest:
+        rest: dict[str, dict[str, float]] = {}
+        for label, own in sizes.items():
+            local = best[label].local_lr if label in best else None
+            if own == ("global_lr",):
+                rest[label] = {"global_lr": global_lr}
+            elif "global_lr" in own and local is not None and global_lr != 1:
+                rest[label] = {"local_lr": local, "global_lr": global_lr}
+        if rest:
             go(rest)
     return points, best
 
@@ -107,6 +120,8 @@ def _checked(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
         grid[name] = [float(value) for value in values]
     if grid["metric"] not in RANKED:
         raise InputError("sweep.metric", grid["metric"], one_of(str(grid["metric"]), RANKED))
+    if METRICS[grid["metric"]].trains and base.get("kind") != "train":
+        raise InputError("sweep.metric", grid["metric"], f"one of {', '.join(OBJECTIVES)}: nothing is trained here")
     grid["last"] = count("sweep.last", grid["last"])
     record = base.get("record", {})
     if not isinstance(record, Mapping):
@@ -121,9 +136,8 @@ def _checked(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     if not isinstance(base["algorithm"], list) or not all(isinstance(one, dict) for one in base["algorithm"]):
         raise InputError("algorithm", base["algorithm"], "a list of tables")
     for contestant in base["algorithm"]:
-        contestant["local_lr"] = grid["local_lr"][0]
-        if "global_lr" in contestant:
-            contestant["global_lr"] = 1.0
+        first = {"local_lr": grid["local_lr"][0], "global_lr": 1.0}
+        contestant.update({size: first[size] for size in _step_sizes(contestant.get("name"))})
     return grid, base
 
 
@@ -131,22 +145,24 @@ def _is_positive(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
 
 
-def _has_global_lr(base: Mapping[str, Any], labels: list[str], label: str) -> bool:
-    name = parse(base).algorithm[labels.index(label)].name
-    return any(field.name == "global_lr" for field in fields(algorithms()[name].hyper))
+def _step_sizes(algorithm: Any) -> tuple[str, ...]:
+    """Which step sizes the algorithm of this name has; none for what is no name, which `parse` refuses."""
+    known = algorithms()
+    if algorithm not in list(known):
+        return ()
+    return tuple(field.name for field in fields(known[algorithm].hyper) if field.name in ("local_lr", "global_lr"))
+
+
+def _point(label: str, steps: Mapping[str, float], *rest: Any) -> Point:
+    return Point(label, steps.get("local_lr"), steps.get("global_lr"), *rest)
 
 
 def _with_steps(
-    base: Mapping[str, Any], labels: list[str], chosen: Mapping[str, tuple[float, float | None]]
+    base: Mapping[str, Any], labels: list[str], chosen: Mapping[str, Mapping[str, float]]
 ) -> dict[str, Any]:
     """The experiment with only the chosen algorithms, at these step sizes."""
-    kept = []
-    for label, contestant in zip(labels, base["algorithm"], strict=True):
-        if label in chosen:
-            local_lr, global_lr = chosen[label]
-            steps = {"local_lr": local_lr} if global_lr is None else {"local_lr": local_lr, "global_lr": global_lr}
-            kept.append({**contestant, "label": label, **steps})
-    return {**base, "algorithm": kept}
+    pairs = zip(labels, base["algorithm"], strict=True)
+    return {**base, "algorithm": [{**one, "label": label, **chosen[label]} for label, one in pairs if label in chosen]}
 
 
 def _value(data: pl.DataFrame, label: str, experiment: Experiment, grid: Mapping[str, Any]) -> float:

@@ -1,12 +1,14 @@
 """The search for step sizes, on a stand-in for training whose best pairs are known."""
 
 import math
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
 from fltheory.errors import InputError
+from sims.algorithms.fedlaavg import fedlaavg
 from sims.montecarlo.simulate import simulate
 from sims.training.sweep import sweep
 
@@ -24,7 +26,23 @@ CONTENT = {
     "record": {"what": ["objective"], "every": 10},
     "sweep": {"local_lr": [0.01, 0.1, 1], "global_lr": [1, 2, 4], "metric": "objective"},
 }
+TRAINING = CONTENT | {  # read and not run
+    "kind": "train",
+    "problem": {
+        "name": "training",
+        "data": "digits",
+        "model": "logistic",
+        "partition": {"name": "iid", "n_clients": 2},
+    },
+}
 BEST = {"one": (0.1, 4.0), "two": (1.0, 1.0), "fedlaavg": (0.01, None)}
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Hyperparameters without a step size."""
+
+    local_steps: int = 1
 
 
 class Runs:
@@ -58,14 +76,14 @@ def test_local_steps_first_then_global_ones():
 
 
 def test_the_largest_accuracy_is_best():
-    content = CONTENT | {"sweep": CONTENT["sweep"] | {"metric": "test_accuracy"}}
+    content = TRAINING | {"sweep": CONTENT["sweep"] | {"metric": "test_accuracy"}}
     _, best = sweep(content, Runs(sign=-1))
     assert {label: (point.local_lr, point.global_lr) for label, point in best.items()} == BEST
 
 
 @pytest.mark.parametrize("metric", ["client_accuracy_std", "client_test_accuracy_std", "client_loss_std"])
 def test_the_least_spread_is_best(metric):
-    _, best = sweep(CONTENT | {"sweep": CONTENT["sweep"] | {"metric": metric}}, Runs())
+    _, best = sweep(TRAINING | {"sweep": CONTENT["sweep"] | {"metric": metric}}, Runs())
     assert {label: (point.local_lr, point.global_lr) for label, point in best.items()} == BEST
 
 
@@ -87,14 +105,48 @@ def test_a_simulation_that_diverges_is_passed_over(tmp_path):
 
 
 def test_an_algorithm_that_must_have_a_global_step_is_swept(tmp_path):
-    steps = {"local_lr": 0.2, "global_lr": 0.3, "roles": {"name": "constant", "probability": 0.5}}
     content = CONTENT | {
-        "algorithm": {"name": "fedpage", **steps},
+        "algorithm": {"name": "fedpage", "roles": {"name": "constant", "probability": 0.5}},
         "sweep": {"local_lr": [0.01], "global_lr": [0.5, 1]},
     }
     points, _ = sweep(content, lambda experiment: simulate(experiment, store=tmp_path))
     assert [(point.local_lr, point.global_lr) for point in points] == [(0.01, 1.0), (0.01, 0.5)]
     assert all(math.isfinite(point.value) for point in points)
+
+
+def test_an_algorithm_without_a_local_step_is_searched_in_the_global_one():
+    """Beside one that has both: each in what it has."""
+    asked = []
+
+    def run(experiment):
+        asked.append([(one.name, one.parameters) for one in experiment.algorithm])
+        rows = [
+            {"algorithm": one.label, "replicate": 0, "round": 10, "objective": abs(one.parameters["global_lr"] - 2)}
+            for one in experiment.algorithm
+        ]
+        return SimpleNamespace(key="k", reason="", data=lambda: pl.DataFrame(rows))
+
+    content = CONTENT | {
+        "algorithm": [{"name": "wait_full", "interval": 5, "global_lr": 9}, {"name": "fedavg"}],
+        "sweep": {"local_lr": [0.1], "global_lr": [1, 2, 4]},
+    }
+    points, best = sweep(content, run)
+    assert [(point.algorithm, point.local_lr, point.global_lr) for point in points] == [
+        ("fedavg", 0.1, 1),
+        ("wait_full", None, 1),
+        *((name, lr, eta) for eta in (2, 4) for name, lr in (("wait_full", None), ("fedavg", 0.1))),
+    ]
+    assert {label: (point.local_lr, point.global_lr) for label, point in best.items()} == {
+        "wait_full": (None, 2),
+        "fedavg": (0.1, 2),
+    }
+    assert all("local_lr" not in parameters for run in asked for name, parameters in run if name == "wait_full")
+
+
+def test_an_algorithm_without_step_sizes_is_refused(monkeypatch):
+    monkeypatch.setattr("sims.training.sweep.algorithms", lambda: {"fedlaavg": replace(fedlaavg, hyper=Fixed)})
+    with pytest.raises(InputError, match=r"^algorithm must be one with local_lr or global_lr; got 'fedlaavg'$"):
+        sweep(CONTENT | {"algorithm": {"name": "fedlaavg", "local_lr": 1}}, Runs())
 
 
 @pytest.mark.parametrize("what", [5, True, "objective"])
@@ -135,6 +187,7 @@ def test_it_is_told_of_each_algorithm_where_it_stopped():
         ({"local_lr": [1], "metric": "model"}, "sweep.metric must be one of"),
         ({"local_lr": [1], "metric": "vectors_sent"}, "sweep.metric must be one of"),
         ({"local_lr": [1], "metric": "client_losses"}, "sweep.metric must be one of"),
+        ({"local_lr": [1], "metric": "test_loss"}, "sweep.metric must be one of objective, .*: nothing is trained"),
         ({"local_lr": [1], "metric": ["train_loss"]}, "sweep.metric must be one of"),
     ],
 )
