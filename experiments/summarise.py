@@ -18,8 +18,8 @@ from pathlib import Path
 
 import polars as pl
 
+from analysis.stored_runs import runs_of
 from sims import store
-from sims.experiment import read
 
 PAGE = Path("docs/runs.md")
 TABLE = re.compile(r"(<!-- table (\S+): ([^>]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -101,7 +101,8 @@ def cell(values: list[float], decimals: int) -> str:
 def main() -> None:
     def fill(match: re.Match[str]) -> str:
         wanted = [name.strip() for name in match[3].split(";")]
-        run = store.complete("results", read(match[2], "laptop").key)
+        found = runs_of([match[2]], "laptop", Path("results")).get(match[2])
+        run = found if found and found.status == "complete" else None
         return match[1] + table(run, wanted) + match[4]
 
     PAGE.write_text(TABLE.sub(fill, PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -63,8 +63,8 @@ def _plain(value: object) -> str:
     return repr(value)
 
 
-def one_of(name: str, known: Iterable[str], listed: str = "") -> str:
-    """What is allowed, with the nearest name if there is one.
+def one_of(name: object, known: Iterable[str], listed: str = "") -> str:
+    """What is allowed, with the nearest name if there is one; what was given may be no name at all.
 
     listed   of names that are too many for a sentence, what lists them: only the nearest are named then
 
@@ -77,7 +77,7 @@ def one_of(name: str, known: Iterable[str], listed: str = "") -> str:
     """
     import difflib
 
-    names = sorted(known)
+    name, names = str(name), sorted(known)
     if listed:
         with_it = sorted((known for known in names if name and name.lower() in known.lower()), key=len)
         near = list(dict.fromkeys([*with_it, *difflib.get_close_matches(name, names)]))[:3]

@@ -262,6 +262,9 @@ def _content(path: str | Path, scale: str | None = None, **changes: Any) -> dict
             without = f"left out, as {Path(path).name} has no table [scale.NAME]"
             raise InputError("scale", scale, one_of(scale, scales) if scales else without)
         content = _merged(content, scales[scale])
+    if changes and content.get("kind") == "simulate":
+        name, value = next(iter(changes.items()))
+        raise InputError(name, value, "left out: nothing is trained here")
     if changes and isinstance(content.get("problem"), Mapping):
         content["problem"] = {**content["problem"], **changes}
     return content

@@ -200,6 +200,8 @@ def check_metrics(what: tuple[str, ...], problem: Problem, rates: FloatArray | N
             raise InputError("record.what", name, f"one of {', '.join(METRICS)}")
         if METRICS[name].trains and not hasattr(problem, "evaluation"):
             raise InputError("record.what", name, "something else: it is for training")
+        if METRICS[name].trains and (why := problem.unmeasured(name)):  # type: ignore[attr-defined]
+            raise InputError("record.what", name, f"something else: {why}")
         if METRICS[name].needs_rates and rates is None:
             raise InputError("record.what", name, "something else: participation rates are not known here")
     minimum, minimiser = problem.constants.minimum, problem.constants.minimiser

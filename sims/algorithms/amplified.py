@@ -85,7 +85,7 @@ amplified = Algorithm(
 
 @dataclass(frozen=True)
 class WaitHyper:
-    """global_lr: step size; interval: P rounds; batch: samples in one gradient (ignored by wait_full)."""
+    """global_lr: step size; interval: P rounds; batch: stochastic gradients in one (none in wait_full)."""
 
     global_lr: Any
     interval: int
@@ -120,8 +120,8 @@ def wait_apply(state: State, cohort: Cohort, local: Local, hyper: WaitHyper) -> 
     clock = (state.discrete["clock"] + 1) % hyper.interval
     if bool(xp.all(clock == 0)):  # in all replicates at once; only then all of the table is looked at
         heard = xp.sum(taken > 0, axis=-1)
-        averages = table / beside(xp.where(taken > 0, taken, 1)[..., None], table)
-        gradient = beside(sum_rows(averages), x) / xp.where(heard > 0, heard, 1)[..., None]
+        shares = (zeros(taken.shape, table) + 1) / beside(xp.where(taken > 0, taken, 1), table)
+        gradient = beside(sum_rows(table, shares), x) / xp.where(heard > 0, heard, 1)[..., None]
         x, table, taken = x - hyper.global_lr * gradient, cleared(table), 0 * taken
     return State({"x": x, "gradients": table}, {"clock": clock, "taken": taken})
 

@@ -35,7 +35,7 @@ def not_negative(**numbers: Any) -> None:
 
 
 def batch_size(batch: int | None) -> None:
-    """Raise InputError unless `batch` is a number of samples, or None for all there are."""
+    """Raise InputError unless `batch` is a number of stochastic gradients, or None for the exact one."""
     if batch is not None:
         count("batch", batch)
 

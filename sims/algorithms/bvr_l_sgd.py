@@ -29,7 +29,7 @@ from sims.arrays import Array, array_namespace, counters, zeros
 class Hyper:
     """local_lr: step size; local_steps: K; stage: T, inner rounds of a stage.
 
-    batch: samples of a stage's first gradients, None for all; a later difference takes as many as K local steps.
+    batch: stochastic gradients in a stage's first ones, None: exact; a later difference takes as many as K local steps.
     """
 
     local_lr: Any

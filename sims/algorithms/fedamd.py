@@ -29,7 +29,7 @@ MINER, ANCHOR = 0, 1
 
 @dataclass(frozen=True)
 class Hyper:
-    """local_lr, global_lr: step sizes; local_steps: a miner's; batch: samples of an anchor's gradient, None for all."""
+    """local_lr, global_lr: step sizes; local_steps: a miner's; batch: an anchor's stochastic gradients, None: exact."""
 
     local_lr: Any
     global_lr: Any = 1

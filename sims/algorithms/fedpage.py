@@ -26,7 +26,7 @@ from sims.arrays import Array, array_namespace, zeros
 
 @dataclass(frozen=True)
 class Hyper:
-    """local_lr, global_lr: step sizes; local_steps: K; batch: samples of a full round's gradients, None for all.
+    """local_lr, global_lr: step sizes; local_steps: K; batch: stochastic gradients in a full round's, None: exact.
 
     The server's step is global_lr times a gradient, not times a sum of local steps: global_lr = K local_lr moves it
     by the mean of the local updates.

@@ -18,7 +18,7 @@ from sims.algorithms.protocol import Algorithm, Cohort, Local, State, Work
 
 @dataclass(frozen=True)
 class Hyper:
-    """global_lr: step size; batch: samples in a client's gradient."""
+    """global_lr: step size; batch: stochastic gradients in a client's."""
 
     global_lr: Any
     batch: int = 1

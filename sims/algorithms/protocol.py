@@ -57,7 +57,8 @@ class Work:
     previous      (..., d): the point at which `direction` was an estimate; without it, the start
     gradient_at   also return one stochastic gradient at this point, (..., d)
     gradient_since  (..., d): less the gradient at this point, on the same samples
-    batch         samples averaged in that gradient (a step uses one); None for all there are: the exact gradient
+    batch         stochastic gradients averaged in that gradient (a step uses one), in training each of a minibatch;
+                  None for the exact gradient
     steps_by      bool (..., S): who makes the steps; without it, everybody
     gradient_by   bool (..., S): who returns that gradient; without it, everybody
     """

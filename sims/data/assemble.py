@@ -110,8 +110,12 @@ def inputs(
 def _images(values: Array, shape: Sequence[int] | None, transposed: bool) -> Array:
     if values.dtype.kind not in "iuf":
         raise InputError("inputs", str(values.dtype), "finite numbers")
-    if values.dtype.kind == "f" and (wrong := np.argwhere(~np.isfinite(values))).size:
-        raise InputError(f"inputs[{wrong[0, 0]}]", float(values[tuple(wrong[0])]), "of finite numbers")
+    if not values.size:
+        raise InputError("inputs", values.shape, "of at least one number a sample")
+    with np.errstate(over="ignore"):
+        finite = np.isfinite(values.astype(np.float32)) if values.dtype.kind == "f" else True
+    if (wrong := np.argwhere(~np.asarray(finite))).size:
+        raise InputError(f"inputs[{wrong[0, 0]}]", float(values[tuple(wrong[0])]), "of finite numbers of 32 bits")
     if shape is not None:
         if len(shape) != 3 or int(np.prod(shape)) * len(values) != values.size:
             allowed = f"(height, width, channels) of {values.size // len(values)} numbers"

@@ -26,6 +26,7 @@ from sims.data.formats import read_idx
 Parts = dict[str, dict[str, list[Any]]]  # part -> inputs, labels or groups -> one entry a file
 
 TEST_NAME = re.compile("(?<![a-z])(test|t10k|valid|eval)", re.IGNORECASE)
+WHOLE = re.compile(r"^(-?[0-9]+)\.0+$")  # 3.0, as pandas writes 3 beside a gap
 _ROLES = {
     "inputs": ("inputs", "x", "images", "data", "features", "text"),
     "labels": ("labels", "y", "label", "targets"),
@@ -138,7 +139,9 @@ def _read_npz(file: Path, part: str, parts: Parts) -> None:
             role = next((role for role, known in _ROLES.items() if plain in known), None)
             if role is None:
                 raise InputError(f"array in {file.name}", key, "x, y or groups, or with _train or _test behind")
-            parts[part_of_key][role].append(archive[key])
+            if not (array := archive[key]).ndim:
+                raise ValueError(f"{key} is one number, and not one for each sample")
+            parts[part_of_key][role].append(array)
 
 
 def _read_leaf(content: Any, part: dict[str, list[Any]]) -> None:
@@ -163,8 +166,10 @@ def _read_leaf(content: Any, part: dict[str, list[Any]]) -> None:
         ]
         found["labels"] += y
         found["groups"] += [str(user)] * len(y)
-    is_text = found["inputs"] and isinstance(found["inputs"][0], str)
-    part["inputs"].append(found["inputs"] if is_text else np.array(found["inputs"]))
+    texts = sum(isinstance(row, str) for row in found["inputs"])
+    if 0 < texts < len(found["inputs"]):
+        raise ValueError(f"{texts} of {len(found['inputs'])} inputs are texts, and the others are not")
+    part["inputs"].append(found["inputs"] if texts else np.array(found["inputs"]))
     part["labels"].append(np.array(found["labels"]))
     part["groups"].append(np.array(found["groups"]))
 
@@ -191,6 +196,7 @@ def _read_csv(file: Path, part: dict[str, list[Any]], columns: Sequence[str] | N
         raise ValueError(f"{len(table[wrong])} fields in row {wrong + 1}, {len(header)} columns")
     answers = [row[label[0]] if text else row[label[0]].strip() for row in table]  # a space may be the next character
     users = [row[group[0]].strip() for row in table] if group else []
+    answers, users = ([WHOLE.sub(r"\1", value) for value in values] for values in (answers, users))
     for what, values in (("label", answers), ("group", users)):
         if (wrong := next((i for i, value in enumerate(values) if value.lower() in ("", "nan")), None)) is not None:
             raise ValueError(f"no {what} in row {wrong + 1}, line {lines[wrong]} of the file")

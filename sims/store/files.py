@@ -356,7 +356,7 @@ def _read(folder: Path, kinds: tuple[str, ...] = (COMPLETE, PARTIAL), *, tell: b
             continue
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             if tell:
-                says = "warning: %s is damaged or of another version, simulate its experiment again (%s)"
+                says = "warning: %s is damaged or of another version, run its experiment again (%s)"
                 log.warning(says, str(file), _in_words(error))
     return None
 

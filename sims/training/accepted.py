@@ -164,7 +164,7 @@ def require_parameters(module: nn.Module) -> None:
     if len(kinds) > 1 or any(not kind.is_floating_point for kind in kinds):
         raise InputError("module", sorted(map(str, kinds)), "one whose parameters are floats of one dtype")
     frozen = [name for name, parameter in own.items() if not parameter.requires_grad]
-    if frozen or not own:
+    if frozen or not any(parameter.numel() for parameter in own.values()):
         allowed = "one with parameters, all of them trained (requires_grad)"
         raise InputError("module", frozen or type(module).__name__, allowed)
     if shared := [n for n, p in own.items() if any(not s and d > 1 for s, d in zip(p.stride(), p.shape, strict=True))]:

@@ -20,11 +20,12 @@ class Evaluation:
     train_loss, train_accuracy     mean over all training samples: a client counts as its data do
     client_loss, client_accuracy   mean over clients of their means: every client counts the same
     client_loss_std, client_accuracy_std, worst_client_accuracy   spread over clients, and the least of them
-    test_loss, test_accuracy       mean over all test samples; NaN if there are none
+    test_loss, test_accuracy       mean over all test samples; NaN if there are none (`unmeasured`)
     client_test_accuracy_std       spread over clients of client_test_accuracies
     client_losses, client_accuracies   of each client on its data, (N,)
     client_test_accuracies         for each client, the accuracy on the test samples of each class, times the share of
-                                   that class in its data: what test data mixed as its own would show, (N,)
+                                   that class in its data: what test data mixed as its own would show; NaN for one
+                                   who has a class without test samples, (N,)
     """
 
     train_loss: Any
@@ -77,6 +78,16 @@ def evaluated(
         client_accuracies=of_clients[1],
         client_test_accuracies=test_of_clients,
     )
+
+
+def unmeasured(name: str, mixes: FloatArray, test_classes: npt.NDArray[np.int64]) -> str:
+    """Why this part of an evaluation is NaN, in words, for test samples of these classes; "" where it is a number."""
+    if "test" in name and not test_classes.size:
+        return "there are no test samples"
+    if name.startswith("client_test"):
+        absent = np.setdiff1d(np.flatnonzero(mixes.any(axis=0)), test_classes)
+        return f"no test sample is of class {absent[0]}, counted from 0, which clients have" if absent.size else ""
+    return ""
 
 
 def class_mixes(sampler: Sampler, targets: npt.NDArray[np.int64]) -> FloatArray:

@@ -237,6 +237,13 @@ def _implied(name: str, given: Mapping[str, Any], labelled: LabelledData) -> dic
             own = [one for one in wanted if one not in implied]
             allowed = one_of(key, own) if own else f"left out: the data give what this model has ({', '.join(wanted)})"
             raise InputError(f"key of model {name}", key, allowed)
+    if (
+        labelled.vocabulary is not None
+        and "d" not in given
+        and "d" in wanted
+        and wanted["d"].default is wanted["d"].empty
+    ):
+        raise InputError("model", name, "one that takes text, as these data are, or given d")
     if labelled.vocabulary is not None and "vectors" in wanted:
         implied["vectors"] = data.word_vectors(labelled.vocabulary)[0]
     return {key: value for key, value in implied.items() if key in wanted} | dict(given)

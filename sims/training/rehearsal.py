@@ -30,7 +30,8 @@ from sims.training.watch import AGAIN_BACKWARD, FORGETFUL, Reader, drawing_nothi
 REACH = 0.02  # of a step, in lengths of the model if that is above 1
 APART = {"sequential": 1e-5}  # most relative difference from the loop, by a parameter (found: none on a CPU) ...
 OTHERS = 1e-3  # ... and of the other engines (found: 1e-5; more where rounding takes another side of a ReLU)
-SLIGHT = 1e-5  # beside this of the difference by all parameters, as rounding of what is nearly 0 is
+SLIGHT = 1e-5  # beside this of the difference by all parameters, as rounding of what is nearly 0 is ...
+ROUNDED = 4  # ... and, where a batch of B is added up onto a parameter, so many times B^(1/2) of its last places
 CONTAINERS = (dict, OrderedDict, defaultdict, Counter, set, list, deque)
 INPUTS_STAY = "one that leaves its inputs as they are (no inplace=True before the first layer with parameters)"
 AS_THEY_STAND = "one that uses its parameters as they stand (no views of them, nothing made of them before)"
@@ -152,6 +153,7 @@ def require_plain_steps(
     start = models[0]
     of_client = [_of_client(batches, client) for client in (0, 1)]
     after = _Loop(own, layout, readers)  # what the engine left in it may be of no use outside, as within vmap
+    differing = partial(_differing, layout, batches[1].shape[2])
     slopes = [float(after.steps(start, [batch], 1.0).sub_(start).norm()) for batch in of_client[0]]
     size = REACH * max(1.0, float(start.norm())) / max(slopes) if 0 < max(slopes) < torch.inf else 0.0
     starts, there = models.clone(), False
@@ -173,19 +175,19 @@ def require_plain_steps(
     expected = one(0), one(1)
     back()
     for client in (1, 0):  # one after the other, as each is as large as the model
-        if _differing(layout, expected[client], one(client), "sequential"):
+        if differing(starts[client], expected[client], one(client), "sequential"):
             raise InputError("module", type(module).__name__, FORGETFUL)
     back()
     found = torch.empty_like(starts)
     engine.descend(found, starts, [with_own_inputs(batches)], size, 0.0)
-    for move, right in zip(found, expected, strict=True):
-        if wrong := _differing(layout, move, right, engine.name):
+    for begin, move, right in zip(starts, found, expected, strict=True):
+        if wrong := differing(begin, move, right, engine.name):
             raise InputError("module", type(module).__name__, _as_found(engine.name, wrong))
     back()
     again = torch.empty_like(starts)
     with reading_nothing_of(original):
         engine.descend(again, starts, [with_own_inputs(batches)], size, 0.0)
-    if any(_differing(layout, move, before, engine.name) for move, before in zip(again, found, strict=True)):
+    if any(differing(*moves, engine.name) for moves in zip(starts, again, found, strict=True)):
         raise InputError("module", type(module).__name__, OF_ITS_OWN)
 
 
@@ -337,13 +339,18 @@ def _move_elsewhere(model: Tensor, layout: Layout) -> None:
     trained.mul_(noise.sign()).add_(noise.mul_(0.01))  # what is 0 has no sign
 
 
-def _differing(layout: Layout, found: Tensor, expected: Tensor, engine: str) -> list[str]:
-    """The parameters and buffers by which steps (d,) differ by more than rounding; none if they are not finite."""
+def _differing(layout: Layout, batch: int, start: Tensor, found: Tensor, expected: Tensor, engine: str) -> list[str]:
+    """The parameters and buffers by which steps (d,) from a start differ by more than rounding; none if not finite."""
     if not bool(torch.isfinite(expected).all()):
         return []
     near, slight = APART.get(engine, OTHERS), SLIGHT * float(expected.norm())
-    pairs = zip(layout.named(found).items(), layout.named(expected).values(), strict=True)
-    return [name for (name, f), e in pairs if not float((f - e).norm()) <= near * float(e.norm()) + slight]
+    unit = 0 if engine == "sequential" else ROUNDED * batch**0.5 * torch.finfo(start.dtype).eps
+    parts = zip(*(layout.named(model).values() for model in (start, found, expected)), strict=True)
+    return [
+        name
+        for name, (s, f, e) in zip(layout.names, parts, strict=True)
+        if not float((f - e).norm()) <= near * float(e.norm()) + slight + unit * float(s.norm())
+    ]
 
 
 def _as_found(engine: str, wrong: list[str]) -> str:

@@ -30,6 +30,7 @@ from sims.catalogue import label_of, setup_of
 from sims.divergence import Stopped
 from sims.experiment import Experiment, Origin, from_canonical
 from sims.montecarlo.simulate import PURPOSE, backend_of, frame_of, is_sound
+from sims.recorder import check_metrics
 from sims.refusals import is_out_of_memory, reason_of
 from sims.rounds import Simulation
 from sims.training.memory import require_memory, require_workers
@@ -88,9 +89,9 @@ class One:
                 checkpoints.restore(simulation, checkpoint)
             except InputError:  # damaged, or of another version: from the start
                 simulation = self.simulation()
-        stopped, began = "", time.perf_counter()
+        stopped, began = self._unmeasured(simulation), time.perf_counter()
         try:
-            while simulation.round < simulation.rounds:
+            while not stopped and simulation.round < simulation.rounds:
                 simulation.advance(min(simulation.round + every, simulation.rounds))
                 if checkpoint:
                     checkpoints.save(simulation, checkpoint)
@@ -105,6 +106,15 @@ class One:
         if not stopped and from_canonical(self.experiment).record.final_model:
             result["final_model"] = on_host(simulation.state.linear["x"])[0]
         return result
+
+    def _unmeasured(self, simulation: Simulation) -> str:
+        """What cannot be recorded with the data of this seed, a sentence; those of the first were looked at before."""
+        what, setup = from_canonical(self.experiment).record.what, simulation.setup
+        try:
+            check_metrics(tuple(what), setup.problem, setup.rates)
+        except InputError as error:
+            return str(error)
+        return ""
 
     @property
     def name(self) -> str:

@@ -24,11 +24,13 @@ from fltheory.errors import InputError, count, one_of
 from sims.algorithms import algorithms
 from sims.divergence import Stopped
 from sims.experiment import Experiment, check_sweep, parse
-from sims.recorder import EVALUATED, METRICS, PER_CLIENT, recorded
+from sims.recorder import EVALUATED, PER_CLIENT, recorded
 from sims.store import Run
 
-OBJECTIVES = ("objective", "objective_gap", "squared_gradient", "squared_distance")
-RANKED = (*(name for name in EVALUATED if name not in PER_CLIENT), *OBJECTIVES)  # what says how good a model is
+RANKED = {  # what says how good a model is, by the kind of the experiment
+    "train": (*(name for name in EVALUATED if name not in PER_CLIENT), "objective", "squared_gradient"),
+    "simulate": ("objective", "objective_gap", "squared_gradient", "squared_distance"),
+}
 
 
 @dataclass(frozen=True)
@@ -111,17 +113,15 @@ def _checked(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     base = copy.deepcopy(dict(content))
     given: Any = base.pop("sweep", None)
     check_sweep(given)
-    metric = "train_loss" if base.get("kind") == "train" else "objective"
+    kind, metric = ("train", "train_loss") if base.get("kind") == "train" else ("simulate", "objective")
     grid = {"global_lr": [1], "last": 1, "metric": metric, **given}
     for name in ("local_lr", "global_lr"):
         values = grid.get(name)
         if not isinstance(values, list) or not values or not all(_is_positive(value) for value in values):
             raise InputError(f"sweep.{name}", values, "a list of positive numbers")
-        grid[name] = [float(value) for value in values]
-    if grid["metric"] not in RANKED:
-        raise InputError("sweep.metric", grid["metric"], one_of(str(grid["metric"]), RANKED))
-    if METRICS[grid["metric"]].trains and base.get("kind") != "train":
-        raise InputError("sweep.metric", grid["metric"], f"one of {', '.join(OBJECTIVES)}: nothing is trained here")
+        grid[name] = list(dict.fromkeys(map(float, values)))
+    if grid["metric"] not in RANKED[kind]:
+        raise InputError("sweep.metric", grid["metric"], one_of(grid["metric"], RANKED[kind]))
     grid["last"] = count("sweep.last", grid["last"])
     record = base.get("record", {})
     if not isinstance(record, Mapping):

@@ -27,7 +27,7 @@ from sims.training import augment, engines, precision, tables
 from sims.training.accepted import largest_of, require_parameters, require_tensors, require_trainable
 from sims.training.buffers import stepping
 from sims.training.copies import copied, in_own_memory
-from sims.training.evaluation import Evaluation, class_mixes, evaluated
+from sims.training.evaluation import Evaluation, class_mixes, evaluated, unmeasured
 from sims.training.layout import Layout
 from sims.training.models.layers import masks_from
 from sims.training.partition import Partition
@@ -297,6 +297,11 @@ class Task:
             self._evaluated = x, Evaluation(**values)
         return self._evaluated[1]
 
+    def unmeasured(self, name: str) -> str:
+        """Why this part of an evaluation is NaN, in words; "" where it is a number."""
+        classes = self.test[1].cpu().numpy() if self.test else np.zeros(0, np.int64)
+        return unmeasured(name, self._mixes, classes)
+
     def train_accuracy(self, x: Tensor) -> npt.NDArray[np.float64]:
         """Share of all training samples whose class is right, for models (R, d): (R,)."""
         return np.array([on_host(self.losses(model)[1])[self.sampler.order].mean() for model in x])
@@ -394,7 +399,7 @@ def a_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
+    except (RuntimeError, AssertionError, TypeError) as error:
         raise InputError("device", name, f"one that is there ({str(error).splitlines()[0]})") from None
     if device.type == "meta":
         raise InputError("device", name, "one that computes, such as cpu or cuda: this one knows shapes and no numbers")

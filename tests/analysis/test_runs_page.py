@@ -16,6 +16,7 @@ import pytest
 from analysis.checks.published import published
 from analysis.measured import labels
 from analysis.stored_runs import runs_of
+from experiments import summarise
 from experiments.summarise import COLUMNS, TABLE, table
 from sims.store import Run
 
@@ -46,6 +47,14 @@ def from_to(*differences: np.ndarray) -> str:
 def test_a_table_is_that_of_its_stored_run(match) -> None:
     run = stored(match[2].removeprefix("experiments/").removesuffix(".toml"))
     assert match[0] == match[1] + table(run, [name.strip() for name in match[3].split(";")]) + match[4]
+
+
+def test_the_page_is_written_anew_without_data(tmp_path, monkeypatch) -> None:
+    (tmp_path / "runs.md").write_text(TABLE.sub(r"\1\4", PAGE), encoding="utf-8")
+    monkeypatch.setattr(summarise, "PAGE", tmp_path / "runs.md")
+    monkeypatch.setenv("FLTHEORY_DATA", str(tmp_path / "none"))
+    summarise.main()
+    assert (tmp_path / "runs.md").read_text(encoding="utf-8") == PAGE
 
 
 def fedau() -> Iterator[str]:

@@ -9,10 +9,12 @@ from torch import nn
 from fltheory.errors import InputError, count
 from sims.training.models.layers import Chain, dense
 
+WIDEST = 2**30  # beyond it torch has no weights between two layers
+
 
 def logistic(d: int, classes: int) -> Chain:
     """Multinomial logistic regression, d-classes, on anything that flattens to (B, d). (d + 1) classes parameters."""
-    return Chain(nn.Flatten(), nn.Linear(count("d", d), count("classes", classes, least=2)))
+    return Chain(nn.Flatten(), nn.Linear(count("d", d, most=WIDEST), count("classes", classes, least=2, most=WIDEST)))
 
 
 def mlp(widths: Sequence[int]) -> Chain:
@@ -22,4 +24,4 @@ def mlp(widths: Sequence[int]) -> Chain:
     """
     if isinstance(widths, str) or not isinstance(widths, Sequence) or len(widths) < 2:
         raise InputError("widths", widths, "a list of at least two whole numbers: inputs, hidden widths, classes")
-    return Chain(nn.Flatten(), *dense([count("widths", width) for width in widths]))
+    return Chain(nn.Flatten(), *dense([count("widths", width, most=WIDEST) for width in widths]))

@@ -86,6 +86,19 @@ def test_csv_as_excel_and_pandas_write_it(tmp_path):
     assert (found["train_labels"].tolist(), found["train_inputs"].tolist()) == ([1], [[5, 0]])
 
 
+def test_csv_in_which_pandas_made_floats_of_whole_numbers(tmp_path):
+    (tmp_path / "train.csv").write_text("label,group,x\n0,7,1\n2,8,2\n", encoding="utf-8")
+    (tmp_path / "test.csv").write_text("label,group,x\n2.0,7.0,1\n0.00,8,2\n-1.0,8,2\n", encoding="utf-8")
+    found = read_files([tmp_path / "train.csv", tmp_path / "test.csv"])
+    assert unpack(found["classes"]) == ("-1", "0", "2")
+    assert found["test_labels"].tolist() == [2, 1, 0]
+    assert unpack(found["group_names"]) == ("7", "8")
+    assert found["test_groups"].tolist() == [0, 1, 1]
+    (tmp_path / "test.csv").write_text("label,group,x\n1.5,7,1\n", encoding="utf-8")
+    found = read_files([tmp_path / "train.csv", tmp_path / "test.csv"])
+    assert unpack(found["classes"]) == ("0", "1.5", "2")
+
+
 def test_csv_of_characters_may_end_in_a_space(tmp_path):
     (tmp_path / "lines.csv").write_text("label,text\n ,to be\no,o be \n")
     assert unpack(read_files([tmp_path / "lines.csv"], hold_out=2)["classes"]) == (" ", "b", "e", "o", "t")
@@ -196,6 +209,7 @@ def bad(tmp_path, name, content):
         ("a.csv", "label,text\n1,two words\n", "of one kind in both parts"),
         ("a.csv", "label,x\n1,2\n", r"test inputs must be of shape \(1,\)"),
         ("a.csv", "label,x\n1.5,2\n", r"test inputs|labels"),
+        ("a.csv", "label\n1\n", r"inputs must be of at least one number a sample; got \(1, 0\)"),
         ("a.json", "{", "a well-formed one of its format"),
         ("a.json", "[]", "a well-formed one of its format"),
         pytest.param("a.json", "[" * 100_000, "a well-formed one of its format", id="deep"),
@@ -216,6 +230,11 @@ def bad(tmp_path, name, content):
             "num_samples is no list of numbers",
         ),
         ("a.json", '{"users": ["u", "u"], "user_data": {"u": {"x": [[1]], "y": [1]}}}', "user 'u' twice"),
+        *(
+            ("a.json", f'{{"users": ["u"], "user_data": {{"u": {{"x": ["a", {other}], "y": [1, 2]}}}}}}', sentence)
+            for other in ("null", "[1, 2]", "5")
+            for sentence in ["1 of 2 inputs are texts, and the others are not"]
+        ),
         ("a.json", '{"users": [], "user_data": {}}', "as many inputs as labels, at least one"),
         ("a.bin", "text", "file must be IDX, .npz, .csv or LEAF's .json"),
         ("a.npz", b"PKxxx", "a well-formed one of its format"),
@@ -246,11 +265,23 @@ def test_files_that_do_not_fit(tmp_path):
         ([saved("b.npz", x=IMAGES, q=LABELS), test], {}, "array in b.npz must be x, y or groups"),
         ([saved("c.npz", x=IMAGES, y=LABELS, groups=LABELS), test], {}, "in the training and in the test part"),
         ([saved("d.npz", x=IMAGES * 2.0, y=LABELS), test], {}, "whole numbers from 0 to 255, or numbers from 0 to 1"),
-        ([saved("e.npz", x=IMAGES * np.nan, y=LABELS), test], {}, r"inputs\[0\] must be of finite numbers; got nan"),
+        (
+            [saved("e.npz", x=IMAGES * np.nan, y=LABELS), test],
+            {},
+            r"inputs\[0\] must be of finite numbers of 32 bits; got nan",
+        ),
         ([saved("f.npz", x=IMAGES, y=LABELS / 2), test], {}, "labels must be whole numbers or names"),
         ([saved("o.npz", x=IMAGES, y=[*"abcab", ""])], {"hold_out": 2}, "labels must be .* got \"the name ''"),
         ([saved("p.npz", x=IMAGES, y=LABELS, groups=[*"abcab", "nan"])], {"hold_out": 6}, "groups must be whole"),
         ([saved("g.npz", x=IMAGES[:, 0, 0], y=LABELS), test], {}, "inputs must be of shape"),
+        ([saved("r.npz", x=np.float64(3), y=LABELS), test], {}, "x is one number, and not one for each sample"),
+        ([saved("s.npz", x=IMAGES, y=LABELS, groups=3), test], {}, "groups is one number, and not one for each"),
+        ([saved("t.npz", x=IMAGES[:, :0], y=LABELS), test], {}, r"at least one number a sample; got \(6, 0, 3\)"),
+        (
+            [saved("u.npz", x=np.full((6, 2), 1e300), y=LABELS), test],
+            {},
+            r"inputs\[0\] must be of finite .* got 1e\+300",
+        ),
         ([saved("q.npz", x=np.zeros((6, 3, 5, 5)), y=LABELS), test], {}, r"channels come last; got \(6, 3, 5, 5\)"),
         ([flat, flat_test], {"shape": (5, 5, 1)}, r"shape must be \(height, width, channels\) of 12 numbers"),
         ([fine, test], {"shape": (4, 3, 1)}, r"shape must be left out: the files hold images of shape \(4, 3\)"),

@@ -35,7 +35,7 @@ def test_damaged_data_are_refused_and_a_damaged_manifest_is_no_run(tmp_path, cap
     caplog.clear()
     assert stored.runs(tmp_path) == []
     manifest = run.folder / "complete.json"
-    says = f"warning: {manifest} is damaged or of another version, simulate its experiment again"
+    says = f"warning: {manifest} is damaged or of another version, run its experiment again"
     assert caplog.messages == [f"{says} (it is no JSON text)"]
     for content, why in (("null", "its fields are not those of a manifest"), ("{}", "it has no rows")):
         caplog.clear()
@@ -155,7 +155,7 @@ def test_a_manifest_of_another_form_blocks_no_other_run(experiment, tmp_path, ca
     (tmp_path / key / "complete.json").write_text(json.dumps(manifest))
     assert [found.key for found in stored.runs(tmp_path)] == [KEY]
     (said,) = caplog.messages
-    assert "complete.json is damaged or of another version, simulate its experiment again" in said
+    assert "complete.json is damaged or of another version, run its experiment again" in said
     with pytest.raises(InputError, match="run must be one whose manifest is not damaged or of another version"):
         stored.find(key, tmp_path)
 

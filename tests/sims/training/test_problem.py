@@ -1,13 +1,21 @@
 """Natural clients and what the data say about a model, on a small made text data set."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from fltheory.errors import InputError
+from sims import catalogue
 from sims.data import LabelledData
+from sims.experiment import parse
+from sims.recorder import check_metrics
 from sims.training import problem
 
 pytest.importorskip("torch", reason="needs the training extra")
+from sims.training.run import train
+from sims.training.task import Task
+
 pytestmark = pytest.mark.torch
 
 GROUPS = np.repeat([0, 1, 2, 3], [5, 3, 1, 6])
@@ -72,6 +80,64 @@ def test_a_key_of_a_model_that_nobody_knows_is_told_with_those_that_a_user_gives
     ):
         with pytest.raises(InputError, match=f"^key of model {model['name']} must be {sentence}$"):
             problem.training("made", model, "natural")
+
+
+def test_what_test_samples_do_not_tell_is_not_recorded(made):
+    one = task("natural")
+    absent = sorted({*made.train_labels.tolist()} - {*made.test_labels.tolist()})
+    assert absent
+    with pytest.raises(InputError, match=rf"no test sample is of class {absent[0]}, counted from 0, .*; got 'client_"):
+        check_metrics(("train_loss", "client_test_accuracies"), one, None)
+    check_metrics(("test_loss", "client_accuracy_std"), one, None)
+    no_test = Task(one.module, one.inputs, one.targets, [np.arange(15)])
+    for name in ("test_loss", "test_accuracy", "client_test_accuracy_std"):
+        assert np.isnan(getattr(no_test.evaluation(no_test.start[None]), name)).all()
+        with pytest.raises(InputError, match=f"there are no test samples; got '{name}'"):
+            check_metrics((name,), no_test, None)
+
+
+def test_a_seed_whose_data_do_not_tell_is_not_trained(made, monkeypatch, tmp_path):
+    """The first is refused before anything runs; of another one it is said, and the first is kept."""
+    monkeypatch.setattr(problem, "loaded", lambda name, **options: replace(made, test_groups=np.full(8, 3)))
+    monkeypatch.setattr(catalogue, "_kept", {})
+    partition = {"name": "natural", "n_groups": 1}
+
+    def is_told(seed, replicate):
+        own = catalogue._seed({"seed": seed}, replicate)
+        return len(problem.divided("made", partition, None, None, None, own).test) > 0
+
+    def run(seed):
+        content = {
+            "kind": "train",
+            "rounds": 2,
+            "replicates": 2,
+            "seed": seed,
+            "problem": {
+                "name": "training",
+                "data": "made",
+                "model": {"name": "fast-char-lstm", "hidden": 4},
+                "partition": partition,
+                "batch": 2,
+            },
+            "process": {"name": "bernoulli", "p": 1.0},
+            "algorithm": {"name": "fedavg", "local_lr": 0.1},
+            "record": {"what": ["train_loss", "test_loss"], "every": 2},
+        }
+        return train(parse(content), store=tmp_path)
+
+    with pytest.raises(
+        InputError, match=r"^record\.what must be something else: there are no test samples; got 'test_"
+    ):
+        run(next(seed for seed in range(99) if not is_told(seed, 0)))
+    found = run(next(seed for seed in range(99) if is_told(seed, 0) and not is_told(seed, 1)))
+    assert found.reason.startswith("fedavg, replicate 1: record.what must be something else: there are no test samples")
+    assert found.data()["replicate"].to_list() == [0, 0]
+    assert found.data()["test_loss"].is_finite().all()
+
+
+def test_a_model_that_takes_no_text_is_told_so():
+    with pytest.raises(InputError, match=r"^model must be one that takes text, as these data are, or given d; got "):
+        problem.training("made", "logistic", "natural")
 
 
 def test_bad_parts_are_one_sentence():

@@ -189,6 +189,19 @@ def test_what_shows_in_steps_alone_is_refused_and_all_is_as_it_was(make, sentenc
     assert torch.equal(data, INPUTS)
 
 
+@pytest.mark.parametrize("engine", ["layered", "vmap"])
+@pytest.mark.parametrize("make", [lambda: nn.Linear(6, 4), lambda: models.make("mlp", widths=[6, 9, 4])])
+@pytest.mark.parametrize(("scale", "batch"), [(1e-4, 64), (1, 10_000)])
+def test_gradients_that_are_small_beside_their_parameters_are_taken(make, scale, batch, engine):
+    """A batch that is added up onto a parameter rounds in the last places of that parameter."""
+    for seed in range(3):
+        generator = torch.Generator().manual_seed(seed)
+        inputs = scale * torch.randn((90, 6), generator=generator)
+        targets = torch.randint(0, 4, (90,), generator=generator)
+        torch.manual_seed(seed)
+        assert Task(make(), inputs, targets, [np.arange(90)], batch=batch, engine=engine).dimension
+
+
 def test_an_output_that_loses_its_batch_is_told():
     class Squeezes(Two):
         def forward(self, x):

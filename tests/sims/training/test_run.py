@@ -378,6 +378,19 @@ def test_training_metrics_and_rates_need_training():
         simulate(parse(CONTENT), store="nowhere")
 
 
+def test_an_option_of_training_is_not_for_a_simulation(tmp_path):
+    (tmp_path / "e.toml").write_text('kind = "simulate"\n[problem]\nname = "quadratic"\n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"^device must be left out: nothing is trained here; got 'cuda'$"):
+        read(tmp_path / "e.toml", device="cuda")
+
+
+@pytest.mark.parametrize("engine", [3, 3.5])
+def test_an_engine_that_is_no_name_is_one_sentence(tmp_path, engine):
+    content = CONTENT | {"problem": CONTENT["problem"] | {"engine": engine}}
+    with pytest.raises(InputError, match=f"^engine must be one of auto, layered, sequential, vmap; got {engine}$"):
+        train(parse(content), store=tmp_path)
+
+
 def test_evaluations_are_what_they_say(whole):
     """Against accuracies counted by hand on the model of a run."""
     simulation = One(parse(CONTENT).canonical, 0, 1).simulation()

@@ -155,6 +155,17 @@ def test_a_record_of_what_is_no_list_is_refused(what):
         sweep(CONTENT | {"record": {"what": what}}, Runs())
 
 
+def test_a_metric_that_training_lacks_is_refused_by_its_name():
+    with pytest.raises(InputError, match=r"^sweep\.metric must be one of client_acc.*; got 'objective_gap'$"):
+        sweep(TRAINING | {"sweep": {"local_lr": [1], "metric": "objective_gap"}}, Runs())
+
+
+def test_a_step_size_that_is_named_twice_is_tried_once():
+    points, _ = sweep(CONTENT | {"sweep": {"local_lr": [0.1, 0.1, 1], "global_lr": [1, 2, 2.0, 1]}}, Runs())
+    tried = [(point.local_lr, point.global_lr) for point in points if point.algorithm == "one"]
+    assert tried == [(0.1, 1), (1, 1), (0.1, 2)]
+
+
 def test_what_does_not_come_to_its_end_is_not_best():
     points, best = sweep(CONTENT, Runs(ends=False))
     assert all(math.isnan(point.value) for point in points)
@@ -187,7 +198,7 @@ def test_it_is_told_of_each_algorithm_where_it_stopped():
         ({"local_lr": [1], "metric": "model"}, "sweep.metric must be one of"),
         ({"local_lr": [1], "metric": "vectors_sent"}, "sweep.metric must be one of"),
         ({"local_lr": [1], "metric": "client_losses"}, "sweep.metric must be one of"),
-        ({"local_lr": [1], "metric": "test_loss"}, "sweep.metric must be one of objective, .*: nothing is trained"),
+        ({"local_lr": [1], "metric": "test_loss"}, "sweep.metric must be one of objective, objective_gap, sq"),
         ({"local_lr": [1], "metric": ["train_loss"]}, "sweep.metric must be one of"),
     ],
 )

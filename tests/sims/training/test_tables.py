@@ -18,6 +18,7 @@ from sims.rounds import Setup, Simulation
 torch = pytest.importorskip("torch", reason="needs the training extra")
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 from torch.fx.experimental.symbolic_shapes import ShapeEnv  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from sims.experiment import parse  # noqa: E402
 from sims.training import tables  # noqa: E402
@@ -166,6 +167,36 @@ def test_only_rows_of_the_cohort_travel_between_devices(name, monkeypatch):
     }
     assert set(devices.values()) == {card, host}
     assert 150 <= max(moved) <= 1000  # wait_*: how often each client was heard
+
+
+class Made(TorchDispatchMode):
+    """The numbers of every tensor that is made, but for those of a view."""
+
+    def __init__(self):
+        super().__init__()
+        self.sizes = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        given = {one.untyped_storage().data_ptr() for one in args if isinstance(one, torch.Tensor)}
+        found = func(*args, **(kwargs or {}))
+        if isinstance(found, torch.Tensor) and found.untyped_storage().data_ptr() not in given:
+            self.sizes.append(found.numel())
+        return found
+
+
+@pytest.mark.parametrize("name", WITH_TABLES)
+def test_nothing_of_the_size_of_a_table_is_made(name):
+    """In six rounds, in which all intervals end."""
+    x, algorithm = torch.zeros(1, 50), algorithms()[name]
+    hyper = algorithm.hyper(**WITH_TABLES[name])
+    state = algorithm.init(hyper, x, 1000)
+    clients = torch.arange(3)[None]
+    cohort = Cohort(clients, clients >= 0, 1000, role=clients % 2)
+    with Made() as made, overwriting():
+        for _ in range(6):
+            algorithm.work(state, cohort, hyper)
+            state = algorithm.apply(state, cohort, Local(*torch.ones(2, 1, 3, 50)), hyper)
+    assert 150 <= max(made.sizes) <= 1000
 
 
 def test_rows_are_where_they_are_asked_to_be():

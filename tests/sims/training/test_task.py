@@ -215,6 +215,17 @@ class Counts(torch.nn.Linear):
         return super().forward(x) * self.calls
 
 
+class Nothing(torch.nn.Module):
+    """Its parameter has no numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.none = torch.nn.Parameter(torch.zeros(0))
+
+    def forward(self, x):
+        return x[:, :4] + self.none.sum()
+
+
 def frozen():
     module = torch.nn.Sequential(torch.nn.Linear(5, 7), torch.nn.ReLU(), torch.nn.Linear(7, 4))
     module[0].weight.requires_grad_(False)
@@ -238,6 +249,7 @@ class Recurrent(torch.nn.Module):
         (lambda: Counts(5, 4), "gives the same again .it counts its calls, .*; got 'Counts'"),
         (frozen, "all of them trained"),
         (torch.nn.Identity, "with parameters"),
+        (Nothing, "with parameters"),
         (lambda: torch.nn.Sequential(torch.nn.Linear(5, 4), BY_BATCH), "treats each sample by itself"),
         (lambda: torch.nn.Linear(6, 4), r"one for inputs \(3, 5\) of float64, samples of shape \(5,\)"),
         (lambda: torch.nn.Linear(5, 3), "logits .* for 4 classes"),
