@@ -33,9 +33,13 @@ def in_order(
     own: dict[str, Any] = {}
     if isinstance(get_active_backend()[0], BACKENDS["loky"]):
         own = {"backend": "loky", "initializer": _begin, "initargs": (os.getpid(), first)}
+    found: Any = None
     try:
-        with _uninterrupted():  # the processes begin here
-            found = joblib.Parallel(n_jobs=workers, return_as="generator", batch_size=batch_size, **own)(calls)
+        try:
+            with _uninterrupted():  # the processes begin here
+                found = joblib.Parallel(n_jobs=workers, return_as="generator", batch_size=batch_size, **own)(calls)
+        except KeyboardInterrupt as interrupt:
+            found.throw(interrupt)  # dropped, it would warn of the calls that were not finished
         yield from found
     except BrokenProcessPool:
         allowed = "fewer: one of the processes was killed, perhaps for want of memory"
@@ -46,11 +50,18 @@ def in_order(
 def _uninterrupted() -> Iterator[None]:
     """Ctrl-C waits, and never reaches a process that begins within: it is for this one to say what it means."""
     resource_tracker.ensure_running()  # beginning it would end the wait
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    mask, came = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}), threading.Event()
+    mine = threading.current_thread() is threading.main_thread()  # no other one is ever interrupted
+    # threads of numpy do not block it
+    handler = signal.signal(signal.SIGINT, lambda *_: came.set()) if mine else None
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if handler is not None:
+            signal.signal(signal.SIGINT, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if came.is_set():
+            signal.raise_signal(signal.SIGINT)
 
 
 def _begin(parent: int, first: Callable[[], None] | None) -> None:

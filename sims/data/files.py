@@ -26,7 +26,7 @@ from sims.data.formats import read_idx
 Parts = dict[str, dict[str, list[Any]]]  # part -> inputs, labels or groups -> one entry a file
 
 TEST_NAME = re.compile("(?<![a-z])(test|t10k|valid|eval)", re.IGNORECASE)
-WHOLE = re.compile(r"^(-?[0-9]+)\.0+$")  # 3.0, as pandas writes 3 beside a gap
+WHOLE = re.compile(r"\A(-?[0-9]+)\.0+\Z")  # 3.0, as pandas writes 3 beside a gap
 _ROLES = {
     "inputs": ("inputs", "x", "images", "data", "features", "text"),
     "labels": ("labels", "y", "label", "targets"),

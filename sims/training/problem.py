@@ -158,9 +158,13 @@ def divided(
 def module_of(model: Any, labelled: LabelledData, seed: int) -> nn.Module:
     """The model of this name, or of a table with its parameters; what the data determine need not be given."""
     from sims.training import models
+    from sims.training.models.layers import layers_of
 
     name, given = _named("model", model)
-    return models.make(name, seed=seed, **_implied(name, given, labelled))
+    made = models.make(name, seed=seed, **_implied(name, given, labelled))
+    if labelled.vocabulary is not None and layers_of(made) is not None:
+        raise InputError("model", name, "one that takes text, as these data are")
+    return made
 
 
 @lru_cache(maxsize=4)
@@ -237,13 +241,6 @@ def _implied(name: str, given: Mapping[str, Any], labelled: LabelledData) -> dic
             own = [one for one in wanted if one not in implied]
             allowed = one_of(key, own) if own else f"left out: the data give what this model has ({', '.join(wanted)})"
             raise InputError(f"key of model {name}", key, allowed)
-    if (
-        labelled.vocabulary is not None
-        and "d" not in given
-        and "d" in wanted
-        and wanted["d"].default is wanted["d"].empty
-    ):
-        raise InputError("model", name, "one that takes text, as these data are, or given d")
     if labelled.vocabulary is not None and "vectors" in wanted:
         implied["vectors"] = data.word_vectors(labelled.vocabulary)[0]
     return {key: value for key, value in implied.items() if key in wanted} | dict(given)

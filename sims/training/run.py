@@ -83,15 +83,17 @@ class One:
 
     def _run(self, checkpoint: Path | None, every: int, progress: Progress | None) -> Result:
         """What `__call__` does, from the checkpoint on if there is one."""
+        if refused := self._refusal():
+            return {"rounds": np.zeros(0, np.int64), "stopped": np.array(refused), "seconds": np.zeros(3)}
         simulation = self.simulation()
         if checkpoint and self.resume and checkpoint.is_file():
             try:
                 checkpoints.restore(simulation, checkpoint)
             except InputError:  # damaged, or of another version: from the start
                 simulation = self.simulation()
-        stopped, began = self._unmeasured(simulation), time.perf_counter()
+        stopped, began = "", time.perf_counter()
         try:
-            while not stopped and simulation.round < simulation.rounds:
+            while simulation.round < simulation.rounds:
                 simulation.advance(min(simulation.round + every, simulation.rounds))
                 if checkpoint:
                     checkpoints.save(simulation, checkpoint)
@@ -107,10 +109,11 @@ class One:
             result["final_model"] = on_host(simulation.state.linear["x"])[0]
         return result
 
-    def _unmeasured(self, simulation: Simulation) -> str:
-        """What cannot be recorded with the data of this seed, a sentence; those of the first were looked at before."""
-        what, setup = from_canonical(self.experiment).record.what, simulation.setup
+    def _refusal(self) -> str:
+        """Why the data of this seed will not do, a sentence; those of the first were tried before anything ran."""
+        what = from_canonical(self.experiment).record.what
         try:
+            setup = setup_of(json.loads(self.experiment), self.algorithm, self.replicate)
             check_metrics(tuple(what), setup.problem, setup.rates)
         except InputError as error:
             return str(error)

@@ -197,7 +197,8 @@ class Task:
 
     def _require_steps(self, given: nn.Module, original: nn.Module) -> None:
         """Raise InputError unless the engine takes right steps of the module, on batches as they will be."""
-        size, clients = self.sampler.batch, np.array([[0, min(1, self.n_clients - 1)]])
+        size, most = self.sampler.batch, np.argsort(-self.sampler.sizes, kind="stable")[:2]
+        clients = np.resize(most, (1, 2))  # those of most samples: of one alone many a gradient is 0 but for rounding
         draws = self._draw(np.random.default_rng(0), clients, 2, size)
         draws[1, 0, :, :size] = self._telling(size)
         batches = self._batches(draws.flatten(1, -2))

@@ -18,6 +18,21 @@ from sims.training.task import Task
 
 pytestmark = pytest.mark.torch
 
+EXPERIMENT = {
+    "kind": "train",
+    "rounds": 2,
+    "replicates": 2,
+    "problem": {
+        "name": "training",
+        "data": "made",
+        "model": {"name": "fast-char-lstm", "hidden": 4},
+        "partition": "natural",
+        "batch": 2,
+    },
+    "process": {"name": "bernoulli", "p": 1.0},
+    "algorithm": {"name": "fedavg", "local_lr": 0.1},
+    "record": {"what": ["train_loss", "test_loss"], "every": 2},
+}
 GROUPS = np.repeat([0, 1, 2, 3], [5, 3, 1, 6])
 
 
@@ -107,23 +122,8 @@ def test_a_seed_whose_data_do_not_tell_is_not_trained(made, monkeypatch, tmp_pat
         return len(problem.divided("made", partition, None, None, None, own).test) > 0
 
     def run(seed):
-        content = {
-            "kind": "train",
-            "rounds": 2,
-            "replicates": 2,
-            "seed": seed,
-            "problem": {
-                "name": "training",
-                "data": "made",
-                "model": {"name": "fast-char-lstm", "hidden": 4},
-                "partition": partition,
-                "batch": 2,
-            },
-            "process": {"name": "bernoulli", "p": 1.0},
-            "algorithm": {"name": "fedavg", "local_lr": 0.1},
-            "record": {"what": ["train_loss", "test_loss"], "every": 2},
-        }
-        return train(parse(content), store=tmp_path)
+        own = {"seed": seed, "problem": EXPERIMENT["problem"] | {"partition": partition}}
+        return train(parse(EXPERIMENT | own), store=tmp_path)
 
     with pytest.raises(
         InputError, match=r"^record\.what must be something else: there are no test samples; got 'test_"
@@ -135,9 +135,27 @@ def test_a_seed_whose_data_do_not_tell_is_not_trained(made, monkeypatch, tmp_pat
     assert found.data()["test_loss"].is_finite().all()
 
 
+def test_a_seed_whose_module_is_refused_is_not_trained(monkeypatch, tmp_path):
+    """And the other seeds are."""
+    original, made = problem.module_of, []
+
+    def module_of(*arguments):
+        made.append(original(*arguments))
+        if len(made) > 1:
+            made[-1].requires_grad_(False)
+        return made[-1]
+
+    monkeypatch.setattr(problem, "module_of", module_of)
+    monkeypatch.setattr(catalogue, "_kept", {})
+    found = train(parse(EXPERIMENT), store=tmp_path)
+    assert found.reason.startswith("fedavg, replicate 1: module must be one with parameters, all of them trained")
+    assert found.data()["replicate"].to_list() == [0, 0]
+
+
 def test_a_model_that_takes_no_text_is_told_so():
-    with pytest.raises(InputError, match=r"^model must be one that takes text, as these data are, or given d; got "):
-        problem.training("made", "logistic", "natural")
+    for model in ({"name": "logistic", "d": 4}, "fedlaavg-logistic", {"name": "mlp", "widths": [4, 9]}):
+        with pytest.raises(InputError, match=r"^model must be one that takes text, as these data are; got "):
+            problem.training("made", model, "natural")
 
 
 def test_bad_parts_are_one_sentence():

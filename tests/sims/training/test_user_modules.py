@@ -5,7 +5,9 @@ The reference is the module itself with the model written into its parameters, a
 
 import copy
 import functools
+import re
 import threading
+from pathlib import Path
 from types import MethodType
 
 import numpy as np
@@ -212,6 +214,16 @@ class Scaled(nn.Linear):
         if not torch.is_grad_enabled() or bool((self.scale > 0).all()):
             return super().forward(x) * self.scale.mean()
         raise ValueError("scale below 0")
+
+
+def test_the_example_of_the_page_runs(capsys):
+    (code,) = re.findall(r"```python\n(.*?)```", Path("docs/training.md").read_text(encoding="utf-8"), re.DOTALL)
+    names = {}
+    exec(code, names)
+    assert capsys.readouterr().out.startswith("[  0  10")
+    losses = names["record"].arrays()["train_loss"][0]
+    assert len(losses) == 11
+    assert np.isfinite(losses).all()
 
 
 def test_a_module_that_does_not_take_just_any_numbers_is_trained():
