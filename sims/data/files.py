@@ -161,9 +161,7 @@ def _read_leaf(content: Any, part: dict[str, list[Any]]) -> None:
             raise ValueError(f"user {user} has {len(x)} inputs and {len(y)} labels")
         if sizes is not None and sizes[place] != len(y):
             raise ValueError(f"user {user} has {len(y)} samples, and num_samples says {sizes[place]}")
-        found["inputs"] += [
-            row[TWEET_OF_SIX] if isinstance(row, list) and isinstance(row[0], str) else row for row in x
-        ]
+        found["inputs"] += map(_tweet_or_all, x)
         found["labels"] += y
         found["groups"] += [str(user)] * len(y)
     texts = sum(isinstance(row, str) for row in found["inputs"])
@@ -172,6 +170,15 @@ def _read_leaf(content: Any, part: dict[str, list[Any]]) -> None:
     part["inputs"].append(found["inputs"] if texts else np.array(found["inputs"]))
     part["labels"].append(np.array(found["labels"]))
     part["groups"].append(np.array(found["groups"]))
+
+
+def _tweet_or_all(row: Any) -> Any:
+    """The text of a tweet in LEAF's form; anything else as it is."""
+    if not isinstance(row, list) or not row or not isinstance(row[0], str):
+        return row
+    if len(row) <= TWEET_OF_SIX:
+        raise ValueError(f"an input of {len(row)} texts: one is a text, or a tweet with its text in place 5 of 6")
+    return row[TWEET_OF_SIX]
 
 
 def _read_csv(file: Path, part: dict[str, list[Any]], columns: Sequence[str] | None, encoding: str) -> None:

@@ -235,6 +235,11 @@ def bad(tmp_path, name, content):
             for other in ("null", "[1, 2]", "5")
             for sentence in ["1 of 2 inputs are texts, and the others are not"]
         ),
+        (
+            "a.json",
+            '{"users": ["u"], "user_data": {"u": {"x": [["good", "u"]], "y": [1]}}}',
+            "an input of 2 texts: one is a text, or a tweet",
+        ),
         ("a.json", '{"users": [], "user_data": {}}', "as many inputs as labels, at least one"),
         ("a.bin", "text", "file must be IDX, .npz, .csv or LEAF's .json"),
         ("a.npz", b"PKxxx", "a well-formed one of its format"),
