@@ -154,10 +154,8 @@ def in_seeds(numbers: Iterable[int]) -> str:
 
 
 def _finished(run: Run) -> str:
-    """How many seeds it has: all that were asked for, or of a partial one as many as its algorithms finished."""
+    """How many seeds it has: all that were asked for, or as many as its algorithms have records of."""
     asked = int(run.experiment["replicates"])
-    if run.status == "complete":
-        return in_seeds([asked])
     rows = run.frame.select("algorithm", "replicate").unique()["algorithm"].to_list()
     done = {rows.count(label) for label in labels(run)}
     return in_seeds([asked]) if done == {asked} else f"{' or '.join(map(str, sorted(done)))} of {in_seeds([asked])}"

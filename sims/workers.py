@@ -39,6 +39,8 @@ def in_order(
             with _uninterrupted():  # the processes begin here
                 found = joblib.Parallel(n_jobs=workers, return_as="generator", batch_size=batch_size, **own)(calls)
         except KeyboardInterrupt as interrupt:
+            if found is None:
+                raise
             found.throw(interrupt)  # dropped, it would warn of the calls that were not finished
         yield from found
     except BrokenProcessPool:

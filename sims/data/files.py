@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import tokenize
 import zipfile
 import zlib
 from collections import defaultdict
@@ -79,11 +80,14 @@ def read_files(
         raise InputError("files", [Path(file).name for file in files], allowed)
     if set(train) != set(test):
         raise InputError("files", sorted(set(train) ^ set(test)), "in the training and in the test part, or in neither")
-    return {
-        **labels(train, test),
-        **groups(train, test),
-        **inputs(train, test, shape, transposed, length, "shape" in assumed),
-    }
+    try:
+        return {
+            **labels(train, test),
+            **groups(train, test),
+            **inputs(train, test, shape, transposed, length, "shape" in assumed),
+        }
+    except UnicodeEncodeError as error:  # of JSON that names half of a character
+        raise InputError("files", error.object[error.start : error.end], "of whole characters") from None
 
 
 def _check_columns(columns: Sequence[str], files: Sequence[str | Path]) -> None:
@@ -118,7 +122,9 @@ def _read(file: Path, parts: Parts, columns: Sequence[str] | None, encoding: str
         LookupError,
         OverflowError,
         RecursionError,
+        MemoryError,
         csv.Error,
+        tokenize.TokenError,  # of a header in an .npz
         zipfile.BadZipFile,
         zlib.error,
     ) as error:
@@ -139,8 +145,9 @@ def _read_npz(file: Path, part: str, parts: Parts) -> None:
             role = next((role for role, known in _ROLES.items() if plain in known), None)
             if role is None:
                 raise InputError(f"array in {file.name}", key, "x, y or groups, or with _train or _test behind")
-            if not (array := archive[key]).ndim:
-                raise ValueError(f"{key} is one number, and not one for each sample")
+            array = archive[key]
+            if not isinstance(array, np.ndarray) or not array.ndim:
+                raise ValueError(f"{key} is no array with an entry for each sample")
             parts[part_of_key][role].append(array)
 
 
@@ -184,7 +191,7 @@ def _tweet_or_all(row: Any) -> Any:
 def _read_csv(file: Path, part: dict[str, list[Any]], columns: Sequence[str] | None, encoding: str) -> None:
     plain = encoding.lower().replace("_", "-") in ("utf-8", "utf8")
     with file.open(newline="", encoding="utf-8-sig" if plain else encoding) as stream:  # Excel marks its files
-        reader = csv.reader(stream)
+        reader = csv.reader(stream, strict=True)  # else a quote that is never closed takes in all rows behind it
         header = [column.strip() for column in (columns if columns is not None else next(reader, []))]
         table, lines = [], []
         for row in reader:

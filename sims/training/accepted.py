@@ -15,6 +15,7 @@ from fltheory.errors import InputError
 from sims.training.buffers import averaged, changed, require_policy, stepping
 from sims.training.engines import logits_of
 from sims.training.layout import SETTLED, Layout
+from sims.training.models.layers import layers_of
 from sims.training.rehearsal import INPUTS_STAY, close, rehearsing, require_plain_outputs
 from sims.training.watch import PURE, drawing_nothing, generators, refusing, unwritten
 
@@ -57,6 +58,11 @@ def require_trainable(
     if not len(inputs):
         raise InputError("inputs", tuple(inputs.shape), "some samples")
     _require_finite("inputs", inputs)
+    whole = not inputs.is_floating_point() and not inputs.is_complex()
+    if whole and layers_of(module) is not None:
+        raise InputError(
+            "module", type(module).__name__, "one that takes whole numbers, such as text, as the inputs are"
+        )
     some, classes = inputs[:PROBE], int(targets.max()) + 1
     with rehearsing(module, given, inputs.device) as back:
         found = _require_outputs(module, some, classes)

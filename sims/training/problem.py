@@ -158,13 +158,9 @@ def divided(
 def module_of(model: Any, labelled: LabelledData, seed: int) -> nn.Module:
     """The model of this name, or of a table with its parameters; what the data determine need not be given."""
     from sims.training import models
-    from sims.training.models.layers import layers_of
 
     name, given = _named("model", model)
-    made = models.make(name, seed=seed, **_implied(name, given, labelled))
-    if labelled.vocabulary is not None and layers_of(made) is not None:
-        raise InputError("model", name, "one that takes text, as these data are")
-    return made
+    return models.make(name, seed=seed, **_implied(name, given, labelled))
 
 
 @lru_cache(maxsize=4)

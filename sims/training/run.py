@@ -110,10 +110,19 @@ class One:
         return result
 
     def _refusal(self) -> str:
-        """Why the data of this seed will not do, a sentence; those of the first were tried before anything ran."""
+        """Why the data of this seed will not do, a sentence; those of the first were tried before anything ran.
+
+        That is for a module whose steps are not those of a loop, and for metrics: what the machine lacks, as memory or
+        data that are not there, may be there at another time, and is raised.
+        """
         what = from_canonical(self.experiment).record.what
         try:
             setup = setup_of(json.loads(self.experiment), self.algorithm, self.replicate)
+        except InputError as error:
+            if error.argument != "module" or error.__cause__:
+                raise
+            return str(error)
+        try:
             check_metrics(tuple(what), setup.problem, setup.rates)
         except InputError as error:
             return str(error)

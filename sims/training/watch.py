@@ -121,7 +121,7 @@ def refusing(module: nn.Module, allowed: str, what: str, instead: str = "") -> I
             raise InputError("module", type(module).__name__, FORGETFUL) from None
         if is_out_of_memory(error):
             allowed, instead = "one that memory holds with", ""
-        raise InputError("module", type(module).__name__, f"{allowed} {what} ({reason_of(error)}){instead}") from None
+        raise InputError("module", type(module).__name__, f"{allowed} {what} ({reason_of(error)}){instead}") from error
 
 
 @contextmanager

@@ -5,8 +5,12 @@ import signal
 import subprocess
 import sys
 import time
+from multiprocessing import resource_tracker
 
+import joblib
 import pytest
+
+from sims.workers import in_order
 
 CALLS = """
 import os, signal, sys, time
@@ -58,6 +62,16 @@ def test_an_interrupt_is_for_the_process_that_started_them(later):
     assert running.returncode == 130
     assert b"KeyboardInterrupt" not in told  # on a busy machine a thread of loky may tell of a call that is gone
     assert b"killed" not in told
+
+
+def test_an_interrupt_before_the_processes_begin_is_one(monkeypatch):
+    monkeypatch.setattr(resource_tracker, "ensure_running", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        next(in_order([joblib.delayed(time.sleep)(0)], 2))
+
+
+def interrupted():
+    raise KeyboardInterrupt
 
 
 WAITING = """

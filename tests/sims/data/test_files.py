@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import zipfile
 from itertools import count
 from pathlib import Path
 
@@ -20,6 +22,14 @@ from tests.sims.data import made
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (6, 4, 3), np.uint8)
 LABELS = np.array([2, 0, 1, 2, 0, 1], np.uint8)
+
+
+def zipped(members):
+    raw = io.BytesIO()
+    with zipfile.ZipFile(raw, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return raw.getvalue()
 
 
 def test_idx_files(tmp_path):
@@ -209,6 +219,13 @@ def bad(tmp_path, name, content):
         ("a.csv", "label,text\n1,two words\n", "of one kind in both parts"),
         ("a.csv", "label,x\n1,2\n", r"test inputs must be of shape \(1,\)"),
         ("a.csv", "label,x\n1.5,2\n", r"test inputs|labels"),
+        ("a.csv", 'label,text\n0,good day\n1,"so he said\n0,hello\n', "unexpected end of data"),
+        (
+            "a.npz",
+            zipped({"x.npy": b"\x93NUMPY\1\0\4\0{(((", "y.npy": b""}),
+            "a well-formed one of its format .TokenError",
+        ),
+        ("a.npz", zipped({"x": b"raw"}), "x is no array with an entry for each sample"),
         ("a.csv", "label\n1\n", r"inputs must be of at least one number a sample; got \(1, 0\)"),
         ("a.json", "{", "a well-formed one of its format"),
         ("a.json", "[]", "a well-formed one of its format"),
@@ -279,8 +296,8 @@ def test_files_that_do_not_fit(tmp_path):
         ([saved("o.npz", x=IMAGES, y=[*"abcab", ""])], {"hold_out": 2}, "labels must be .* got \"the name ''"),
         ([saved("p.npz", x=IMAGES, y=LABELS, groups=[*"abcab", "nan"])], {"hold_out": 6}, "groups must be whole"),
         ([saved("g.npz", x=IMAGES[:, 0, 0], y=LABELS), test], {}, "inputs must be of shape"),
-        ([saved("r.npz", x=np.float64(3), y=LABELS), test], {}, "x is one number, and not one for each sample"),
-        ([saved("s.npz", x=IMAGES, y=LABELS, groups=3), test], {}, "groups is one number, and not one for each"),
+        ([saved("r.npz", x=np.float64(3), y=LABELS), test], {}, "x is no array with an entry for each sample"),
+        ([saved("s.npz", x=IMAGES, y=LABELS, groups=3), test], {}, "groups is no array with an entry for each"),
         ([saved("t.npz", x=IMAGES[:, :0], y=LABELS), test], {}, r"at least one number a sample; got \(6, 0, 3\)"),
         (
             [saved("u.npz", x=np.full((6, 2), 1e300), y=LABELS), test],
@@ -298,6 +315,10 @@ def test_files_that_do_not_fit(tmp_path):
     for files, options, sentence in cases:
         with pytest.raises(InputError, match=sentence):
             read_files(files, **options)
+    half = tmp_path / "half.json"
+    half.write_text('{"users": ["u"], "user_data": {"u": {"x": [[1], [2]], "y": ["\\ud800", "b"]}}}', encoding="utf-8")
+    with pytest.raises(InputError, match=r"^files must be of whole characters; got '\\ud800'$"):
+        read_files([half], hold_out=2)
     objects = saved("i.npz", x=np.array([{}], object), y=LABELS)
     with pytest.raises(InputError, match="a well-formed one of its format"):  # objects would have to be unpickled
         read_files([objects, test])

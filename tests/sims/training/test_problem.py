@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from analysis import measured
 from fltheory.errors import InputError
 from sims import catalogue
 from sims.data import LabelledData
@@ -150,11 +151,35 @@ def test_a_seed_whose_module_is_refused_is_not_trained(monkeypatch, tmp_path):
     found = train(parse(EXPERIMENT), store=tmp_path)
     assert found.reason.startswith("fedavg, replicate 1: module must be one with parameters, all of them trained")
     assert found.data()["replicate"].to_list() == [0, 0]
+    assert "1 of 2 seeds" in measured.sentence(found)
+
+
+def test_what_a_machine_lacks_for_a_seed_is_told_and_asked_for_again(made, monkeypatch, tmp_path):
+    def module_of(*arguments):
+        tried.append(arguments)
+        if len(tried) > 1 and faults:
+            raise faults.pop()
+        return original(*arguments)
+
+    original, tried = problem.module_of, []
+    faults = [MemoryError("3 GiB"), InputError("data set", "made", "fetched"), RuntimeError("the card is busy")]
+    monkeypatch.setattr(problem, "module_of", module_of)
+    monkeypatch.setattr(catalogue, "_kept", {})
+    while faults:
+        tried.clear()
+        with pytest.raises(InputError, match=r"3 GiB|fetched|busy"):
+            train(parse(EXPERIMENT), store=tmp_path)
+    found = train(parse(EXPERIMENT), store=tmp_path)
+    assert (found.status, found.reason) == ("complete", "")
+    assert found.data()["replicate"].to_list() == [0, 0, 1, 1]
+    assert ", 2 seeds;" in measured.sentence(found)
 
 
 def test_a_model_that_takes_no_text_is_told_so():
     for model in ({"name": "logistic", "d": 4}, "fedlaavg-logistic", {"name": "mlp", "widths": [4, 9]}):
-        with pytest.raises(InputError, match=r"^model must be one that takes text, as these data are; got "):
+        with pytest.raises(
+            InputError, match=r"^module must be one that takes whole numbers, such as text, as the inputs are"
+        ):
             problem.training("made", model, "natural")
 
 
