@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+import lzma
 import re
 import tokenize
 import zipfile
@@ -114,16 +115,17 @@ def _read(file: Path, parts: Parts, columns: Sequence[str] | None, encoding: str
     except InputError:
         raise
     except OSError as error:
-        raise InputError("file", str(file), f"one that can be read ({error.strerror})") from None
+        raise InputError("file", str(file), f"one that can be read ({error.strerror or error})") from None
     except (
         ValueError,
         KeyError,
         TypeError,
         LookupError,
         OverflowError,
-        RecursionError,
         MemoryError,
+        RuntimeError,  # of an encrypted member, or one packed in a way that is not known
         csv.Error,
+        lzma.LZMAError,
         tokenize.TokenError,  # of a header in an .npz
         zipfile.BadZipFile,
         zlib.error,
@@ -222,6 +224,8 @@ def _read_csv(file: Path, part: dict[str, list[Any]], columns: Sequence[str] | N
         part["inputs"].append([row[text[0]] for row in table])
     else:
         others = [i for i in range(len(header)) if i not in label + group]
+        if not header[0]:
+            raise ValueError("the first column has no name, as pandas' row numbers have none (index=False)")
         part["inputs"].append(np.array([[row[i] for i in others] for row in table], np.float64))
 
 

@@ -12,6 +12,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.parameter import is_lazy
 
 from fltheory.errors import InputError
+from sims.refusals import is_out_of_memory
 from sims.training.buffers import averaged, changed, require_policy, stepping
 from sims.training.engines import logits_of
 from sims.training.layout import SETTLED, Layout
@@ -107,7 +108,9 @@ def _require_outputs(module: nn.Module, some: Tensor, classes: int) -> int:
         raise InputError("module", name, AGAIN)
     try:
         alone = [_outputs(module, one[None]) for one in some]
-    except InputError:  # batch normalisation has no variance of one sample
+    except InputError as error:  # batch normalisation has no variance of one sample
+        if is_out_of_memory(error.__cause__ or error):
+            raise
         raise InputError("module", name, ALONE) from None
     for one in alone:
         _require_logits(module, one, 1, classes)

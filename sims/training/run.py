@@ -112,14 +112,14 @@ class One:
     def _refusal(self) -> str:
         """Why the data of this seed will not do, a sentence; those of the first were tried before anything ran.
 
-        That is for a module whose steps are not those of a loop, and for metrics: what the machine lacks, as memory or
-        data that are not there, may be there at another time, and is raised.
+        That is for modules and metrics: what the machine lacks, as memory or data that are not there, may be there at
+        another time, and is raised.
         """
         what = from_canonical(self.experiment).record.what
         try:
             setup = setup_of(json.loads(self.experiment), self.algorithm, self.replicate)
         except InputError as error:
-            if error.argument != "module" or error.__cause__:
+            if error.argument != "module" or is_out_of_memory(error.__cause__ or error):
                 raise
             return str(error)
         try:

@@ -83,7 +83,7 @@ def test_csv_of_pixels_or_features(tmp_path):
 
 
 def test_csv_as_excel_and_pandas_write_it(tmp_path):
-    """A byte order mark before the header; an index without a name; a feature that is called y."""
+    """A byte order mark before the header; a feature without a name; a feature that is called y."""
     for name in ("train.csv", "test.csv"):
         (tmp_path / name).write_text("label, x \n1,2\n0,3\n", encoding="utf-8-sig")
     found = read_files([tmp_path / "train.csv", tmp_path / "test.csv"])
@@ -225,6 +225,7 @@ def bad(tmp_path, name, content):
             zipped({"x.npy": b"\x93NUMPY\1\0\4\0{(((", "y.npy": b""}),
             "a well-formed one of its format .TokenError",
         ),
+        ("a.csv", ",label,x\n0,1,2\n", r"the first column has no name, as pandas' row numbers"),
         ("a.npz", zipped({"x": b"raw"}), "x is no array with an entry for each sample"),
         ("a.csv", "label\n1\n", r"inputs must be of at least one number a sample; got \(1, 0\)"),
         ("a.json", "{", "a well-formed one of its format"),

@@ -1,5 +1,7 @@
 """Natural clients and what the data say about a model, on a small made text data set."""
 
+import re
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -136,22 +138,64 @@ def test_a_seed_whose_data_do_not_tell_is_not_trained(made, monkeypatch, tmp_pat
     assert found.data()["test_loss"].is_finite().all()
 
 
-def test_a_seed_whose_module_is_refused_is_not_trained(monkeypatch, tmp_path):
+def freeze(module):
+    module.requires_grad_(False)
+
+
+def fail(module):
+    def forward(x):
+        raise ValueError("not with this batch")
+
+    module.forward = forward
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [(freeze, "one with parameters, all of them trained"), (fail, ".*ValueError: not with this batch")],
+)
+def test_a_seed_whose_module_is_refused_is_not_trained(monkeypatch, tmp_path, spoil, sentence):
     """And the other seeds are."""
     original, made = problem.module_of, []
 
     def module_of(*arguments):
         made.append(original(*arguments))
         if len(made) > 1:
-            made[-1].requires_grad_(False)
+            spoil(made[-1])
         return made[-1]
 
     monkeypatch.setattr(problem, "module_of", module_of)
     monkeypatch.setattr(catalogue, "_kept", {})
     found = train(parse(EXPERIMENT), store=tmp_path)
-    assert found.reason.startswith("fedavg, replicate 1: module must be one with parameters, all of them trained")
+    assert re.match(f"fedavg, replicate 1: module must be {sentence}", found.reason)
     assert found.data()["replicate"].to_list() == [0, 0]
     assert "1 of 2 seeds" in measured.sentence(found)
+
+
+@pytest.mark.parametrize("late", range(8))
+def test_memory_that_ends_in_a_pass_of_a_later_seed_is_not_its_last_word(monkeypatch, tmp_path, late):
+    """Wherever it ends while the module is tried, no run is kept for which the module is blamed."""
+    original, made = problem.module_of, []
+
+    def module_of(*arguments):
+        made.append(original(*arguments))
+        if len(made) == 2:
+            passes, forward = [], made[-1].forward
+
+            def counting(*given, **more):
+                passes.append(given)
+                if len(passes) == late + 1:
+                    raise MemoryError("3 GiB")
+                return forward(*given, **more)
+
+            made[-1].forward = counting
+        return made[-1]
+
+    monkeypatch.setattr(problem, "module_of", module_of)
+    monkeypatch.setattr(catalogue, "_kept", {})
+    with suppress(InputError):
+        train(parse(EXPERIMENT), store=tmp_path)
+    found = train(parse(EXPERIMENT), store=tmp_path)
+    assert "treats each sample" not in found.reason
 
 
 def test_what_a_machine_lacks_for_a_seed_is_told_and_asked_for_again(made, monkeypatch, tmp_path):
