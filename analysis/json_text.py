@@ -19,10 +19,11 @@ def json_text(value: Any, *, ensure_ascii: bool = True) -> str:
      ]
     }
     """
-    text = json.dumps(with_null(value), indent=1, ensure_ascii=ensure_ascii, allow_nan=False)
+    plain = with_null(value)
+    text = json.dumps(plain, indent=1, ensure_ascii=ensure_ascii, allow_nan=False)
     if text.replace("\n", "").isprintable():
         return text
-    return json.dumps(with_null(value), indent=1, allow_nan=False)  # nothing that a terminal obeys
+    return json.dumps(plain, indent=1, allow_nan=False)  # nothing that a terminal obeys
 
 
 def with_null(value: Any) -> Any:
