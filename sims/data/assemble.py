@@ -112,10 +112,11 @@ def _images(values: Array, shape: Sequence[int] | None, transposed: bool) -> Arr
         raise InputError("inputs", str(values.dtype), "finite numbers")
     if not values.size:
         raise InputError("inputs", values.shape, "of at least one number a sample")
-    with np.errstate(over="ignore"):
-        finite = np.isfinite(values.astype(np.float32)) if values.dtype.kind == "f" else True
-    if (wrong := np.argwhere(~np.asarray(finite))).size:
-        raise InputError(f"inputs[{wrong[0, 0]}]", float(values[tuple(wrong[0])]), "of finite numbers of 32 bits")
+    if values.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            wrong = np.argwhere(~np.isfinite(values.astype(np.float32)))
+        if wrong.size:
+            raise InputError(f"inputs[{wrong[0, 0]}]", float(values[tuple(wrong[0])]), "of finite numbers of 32 bits")
     if shape is not None:
         if len(shape) != 3 or int(np.prod(shape)) * len(values) != values.size:
             allowed = f"(height, width, channels) of {values.size // len(values)} numbers"

@@ -118,13 +118,10 @@ class One:
         what = from_canonical(self.experiment).record.what
         try:
             setup = setup_of(json.loads(self.experiment), self.algorithm, self.replicate)
-        except InputError as error:
-            if error.argument != "module" or is_out_of_memory(error.__cause__ or error):
-                raise
-            return str(error)
-        try:
             check_metrics(tuple(what), setup.problem, setup.rates)
         except InputError as error:
+            if error.argument not in ("module", "record.what") or is_out_of_memory(error.__cause__ or error):
+                raise
             return str(error)
         return ""
 
