@@ -1,6 +1,7 @@
 """Calls on several processes."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -48,6 +49,10 @@ except KeyboardInterrupt:
 """
 
 
+# on a busy machine a thread of loky may tell of a call that was just taken from it
+GONE = re.compile(rb"Exception in thread ExecutorManagerThread:\nTraceback.*?\nKeyError: \d+\n", re.DOTALL)
+
+
 @pytest.mark.parametrize("later", [0.1, 0.4, 0.8, 1.6])
 def test_an_interrupt_is_for_the_process_that_started_them(later):
     """A terminal sends it to all; workers that are only beginning must not tell of it, nor seem to be killed."""
@@ -59,9 +64,7 @@ def test_an_interrupt_is_for_the_process_that_started_them(later):
         time.sleep(later)
         os.killpg(running.pid, signal.SIGINT)
         _, told = running.communicate(timeout=60)
-    assert running.returncode == 130
-    assert b"KeyboardInterrupt" not in told  # on a busy machine a thread of loky may tell of a call that is gone
-    assert b"killed" not in told
+    assert (running.returncode, GONE.sub(b"", told)) == (130, b"")
 
 
 def test_an_interrupt_before_the_processes_begin_is_one(monkeypatch):
