@@ -47,7 +47,7 @@ docs: .venv/all
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -c docs . build/docs
 
 clean:
-	rm -rf .venv build dist docs/api *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv build dist docs/api docs/figures *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "fltheory needs Python 3.11 or newer; set PYTHON=")'

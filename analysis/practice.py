@@ -251,7 +251,7 @@ def beside(run: Run) -> pl.DataFrame:
     """What was measured and what theory says of it: one row for each algorithm, replicate and record after round 0.
 
     round        t, the rounds that the row is about
-    measured     average of ||grad f||^2 over the recorded rounds before t that the theorem averages over
+    measured     average of ||grad f||^2 over the recorded rounds before t that the theorem averages over; null if none
     bound        the right-hand side at the constants beside it; null where there is none
     statement    the claim, with its recorded `verdict`; null where no theorem is known
     conditions   whether all conditions hold at these constants; `broken` names those that do not
@@ -319,6 +319,8 @@ def _rows(
         if values.get("largest_total_error", np.zeros(len(at)))[place] > 1e-9 and theorem.claim.startswith("amplified"):
             broken.append(TOTAL)
             why.append(f"the theorem asks for {TOTAL}, and they do not in every round")
+        if not counted.size:
+            why.append(f"nothing is measured: the theorem averages over no recorded round before round {at[place]}")
         yield {
             "round": at[place],
             "measured": counted.mean() if counted.size else None,

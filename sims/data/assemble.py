@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fltheory.errors import InputError
+from fltheory.errors import LARGEST, InputError
 from sims.data.arrays import Array, pack
 from sims.data.words import rows, vocabulary, words
 
@@ -50,6 +50,8 @@ def _pick(values: Any, where: Array) -> Any:
 def _numbered(train: Array, test: Array) -> tuple[Array, Array, list[str]]:
     """Labels or groups as numbers from 0, in order, and what the numbers stand for."""
     both = np.concatenate([train.reshape(len(train)), test.reshape(len(test))])
+    if both.dtype.kind == "f" and (np.rint(both) == both).all() and (abs(both) < LARGEST).all():
+        both = both.astype(np.int64)  # as numpy and pandas keep whole numbers beside others
     if both.dtype.kind not in "iuU":
         raise ValueError(f"type {both.dtype}")
     values, number = np.unique(both, return_inverse=True)

@@ -121,6 +121,7 @@ class One:
             check_metrics(tuple(what), setup.problem, setup.rates)
         except InputError as error:
             if error.argument not in ("module", "record.what") or is_out_of_memory(error.__cause__ or error):
+                error.args = (f"replicate {self.replicate}: {error}",)
                 raise
             return str(error)
         return ""

@@ -124,6 +124,9 @@ def test_amplified_averages_over_the_starts_of_whole_intervals(run, frame):
     squares = series(run, "amplified", "squared_gradient")
     assert row(frame, "amplified", 36)["measured"] == pytest.approx(squares[[0, 2, 4, 6]].mean())
     assert row(frame, "amplified", 4)["measured"] is None
+    nothing = "nothing is measured: the theorem averages over no recorded round before round"
+    assert row(frame, "amplified", 4)["remarks"].endswith(f"{nothing} 4")
+    assert nothing not in row(frame, "amplified", 8)["remarks"]
     assert row(frame, "amplified", 12)["broken"] == f"interval, {TOTAL}"
     found = row(frame, "amplified")
     assert (found["statement"], found["interval"], found["amplification"]) == ("amplified.thm31.average", 8, 3)

@@ -138,6 +138,22 @@ def leaf(path, users):
     return path
 
 
+def test_whole_numbers_that_are_floats_are_labels_and_groups(tmp_path):
+    given = [2.0, 0.0, -1.0]
+    for part in ("train", "test"):
+        leaf(tmp_path / f"{part}.json", {"ann": ([[1], [2], [3]], given)})
+        np.savez(tmp_path / f"{part}.npz", x=np.ones((3, 1)), y=given, groups=given)
+    for kind in ("json", "npz"):
+        found = read_files([tmp_path / f"{part}.{kind}" for part in ("train", "test")])
+        assert unpack(found["classes"]) == ("-1", "0", "2")
+        assert found["test_labels"].tolist() == [2, 1, 0]
+    assert unpack(found["group_names"]) == ("-1", "0", "2")
+    for wrong in (0.5, np.nan, np.inf, 2.0**53):
+        np.savez(tmp_path / "train.npz", x=np.ones((3, 1)), y=[0, 1, wrong], groups=given)
+        with pytest.raises(InputError, match=r"^labels must be whole numbers or names"):
+            read_files([tmp_path / f"{part}.npz" for part in ("train", "test")])
+
+
 def test_leaf_images(tmp_path):
     flat = (IMAGES.reshape(6, 12) / 255).tolist()
     train = leaf(tmp_path / "all_data_0_train.json", {"w1": (flat[:3], [0, 1, 1]), "w0": (flat[3:4], [5])})

@@ -171,6 +171,25 @@ def test_a_seed_whose_module_is_refused_is_not_trained(monkeypatch, tmp_path, sp
     assert "1 of 2 seeds" in measured.sentence(found)
 
 
+def test_a_seed_whose_module_cannot_be_made_is_named(monkeypatch, tmp_path):
+    """And what is done is kept: it may be made at another time."""
+    original, made, taken = problem.module_of, [], []
+
+    def module_of(*arguments):
+        made.append(arguments)
+        if len(made) == 2:
+            raise RuntimeError("no weights for it")
+        return original(*arguments)
+
+    monkeypatch.setattr(problem, "module_of", module_of)
+    monkeypatch.setattr(catalogue, "_kept", {})
+    with pytest.raises(InputError, match=r"^replicate 1: problem training must be .*RuntimeError: no weights for it"):
+        train(parse(EXPERIMENT), store=tmp_path)
+    found = train(parse(EXPERIMENT), store=tmp_path, progress=lambda name, *_: taken.append(name))
+    assert set(found.data()["replicate"]) == {0, 1}
+    assert set(taken) == {"0-1"}
+
+
 @pytest.mark.parametrize("late", range(8))
 def test_memory_that_ends_in_a_pass_of_a_later_seed_is_not_its_last_word(monkeypatch, tmp_path, late):
     """Wherever it ends while the module is tried, no run is kept for which the module is blamed."""
