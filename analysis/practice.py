@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -254,7 +254,8 @@ def beside(run: Run) -> pl.DataFrame:
     measured     average of ||grad f||^2 over the recorded rounds before t that the theorem averages over; null if none
     bound        the right-hand side at the constants beside it; null where there is none
     statement    the claim, with its recorded `verdict`; null where no theorem is known
-    conditions   whether all conditions hold at these constants; `broken` names those that do not
+    conditions   whether all conditions hold at these constants; `broken` names those that do not; null where none is
+                 broken and one cannot be told, as a constant of it was not measured
     estimates    what each estimated constant is
     remarks      what else the number rests on
 
@@ -274,7 +275,7 @@ def beside(run: Run) -> pl.DataFrame:
             "replicate", maintain_order=True
         ):
             values = {name: rows[name].cast(pl.Float64).to_numpy() for name in sorted(metrics)}
-            found = _rows(experiment, index, theorem, rows["round"].to_list(), values)
+            found = _rows(experiment, index, int(replicate), theorem, rows["round"].to_list(), values)
             named = {"algorithm": contestant["label"], "replicate": replicate}
             frames.append(pl.DataFrame([named | row for row in found], infer_schema_length=None))
     frames = [frame for frame in frames if frame.height]
@@ -284,6 +285,7 @@ def beside(run: Run) -> pl.DataFrame:
 def _rows(
     experiment: Mapping[str, Any],
     index: int,
+    replicate: int,
     theorem: Theorem | str,
     at: list[int],
     values: Mapping[str, FloatArray],
@@ -302,7 +304,7 @@ def _rows(
     if experiment["record"]["every"] > theorem.period:
         remarks.append(f"averages are over every {experiment['record']['every']}th round, those recorded")
     largest = {name: _supremum(theorem, name, rounds, values) for name in theorem.needs}
-    fixed = {"initial_gap": gap, "n_clients": _clients(experiment, index)}
+    fixed = {"initial_gap": gap, "n_clients": _clients(experiment, index, replicate)}
     for place in range(1, len(at)):
         whole = at[place] // theorem.period * theorem.period  # in whole intervals
         average = (rounds[:place] % theorem.period == 0) & (rounds[:place] < whole)
@@ -315,7 +317,8 @@ def _rows(
             **theorem.given(at[place]),
             **{name: series[place] for name, series in largest.items()},
         }
-        bound, broken, why = _evaluated(claim, constants)
+        bound, holds, why = _evaluated(claim, constants)
+        broken = [name for name, held in holds.items() if not held]
         if values.get("largest_total_error", np.zeros(len(at)))[place] > 1e-9 and theorem.claim.startswith("amplified"):
             broken.append(TOTAL)
             why.append(f"the theorem asks for {TOTAL}, and they do not in every round")
@@ -327,7 +330,7 @@ def _rows(
             "bound": bound,
             "statement": claim.id,
             "verdict": verdict,
-            "conditions": not broken,
+            "conditions": False if broken else True if len(holds) == len(claim.conditions) else None,
             "broken": ", ".join(broken),
             "estimates": estimates,
             "remarks": "; ".join([*remarks, *why]),
@@ -358,17 +361,23 @@ def _is(metric: str) -> str:
     return f"{kind}, {one.about}"
 
 
-def _evaluated(claim: Claim, constants: Mapping[str, float]) -> tuple[float | None, list[str], list[str]]:
-    """The bound, the conditions that fail, and why there is no bound."""
+def _evaluated(claim: Claim, constants: Mapping[str, float]) -> tuple[float | None, dict[str, bool], list[str]]:
+    """The bound, whether each condition holds that can be told, and why there is no bound."""
     assert claim.bound is not None
-    needed = {s.name for part in (claim.bound.rhs, *claim.conditions.values()) for s in part.free_symbols}
-    broken: list[str] = []
+    known: dict[str, float] = {}
+    why = []
+    for name in sorted({s.name for part in (claim.bound.rhs, *claim.conditions.values()) for s in part.free_symbols}):
+        value = float(constants[name])
+        try:
+            known |= Constants(**{name: value})
+        except InputError as error:
+            why.append(f"no record has a value of {name}" if math.isnan(value) else str(error))
+    told = {name: one for name, one in claim.conditions.items() if {s.name for s in one.free_symbols} <= known.keys()}
+    holds = conditions_at(replace(claim, conditions=told), known)
     try:
-        checked = Constants(**{name: float(constants[name]) for name in sorted(needed)})
-        broken = [name for name, holds in conditions_at(claim, checked).items() if not holds]
-        return claim.bound.at(checked), broken, []
+        return None if why else claim.bound.at(Constants(**known)), holds, why
     except InputError as error:
-        return None, broken, [str(error)]
+        return None, holds, [str(error)]
 
 
 def _initial_gap(experiment: Mapping[str, Any], index: int, first: float) -> tuple[float, str]:
@@ -378,11 +387,11 @@ def _initial_gap(experiment: Mapping[str, Any], index: int, first: float) -> tup
     return (math.inf if minimum is None else first - float(minimum)), "exact, f(x_0) - f*"
 
 
-def _clients(experiment: Mapping[str, Any], index: int) -> int:
+def _clients(experiment: Mapping[str, Any], index: int, replicate: int) -> int:
     partition = experiment["problem"].get("partition")
     if isinstance(partition, Mapping) and isinstance(partition.get("n_clients"), int):
         return int(partition["n_clients"])
-    return int(setup_of(json.loads(json.dumps(experiment)), index).problem.n_clients)
+    return int(setup_of(json.loads(json.dumps(experiment)), index, replicate, outlined=True).problem.n_clients)
 
 
 def draw(frame: pl.DataFrame, path: Path) -> Path:

@@ -5,6 +5,7 @@ Parts are joined, labels are numbered, inputs become images, features or token i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from fltheory.errors import LARGEST, InputError
 from sims.data.arrays import Array, pack
 from sims.data.words import rows, vocabulary, words
 
+WHOLE = re.compile(r"\A(-?[0-9]+)\.0+\Z")
 PLAIN_CHANNELS = 4  # red, green, blue and opacity
 
 
@@ -49,9 +51,7 @@ def _pick(values: Any, where: Array) -> Any:
 
 def _numbered(train: Array, test: Array) -> tuple[Array, Array, list[str]]:
     """Labels or groups as numbers from 0, in order, and what the numbers stand for."""
-    both = np.concatenate([train.reshape(len(train)), test.reshape(len(test))])
-    if both.dtype.kind == "f" and (np.rint(both) == both).all() and (abs(both) < LARGEST).all():
-        both = both.astype(np.int64)  # as numpy and pandas keep whole numbers beside others
+    both = _whole(np.concatenate([train.reshape(len(train)), test.reshape(len(test))]))
     if both.dtype.kind not in "iuU":
         raise ValueError(f"type {both.dtype}")
     values, number = np.unique(both, return_inverse=True)
@@ -59,6 +59,22 @@ def _numbered(train: Array, test: Array) -> tuple[Array, Array, list[str]]:
     if empty := [name for name in values.tolist() if str(name).lower() in ("", "nan")]:
         raise ValueError(f"the name {empty[0]!r}")
     return number[: len(train)], number[len(train) :], [str(value) for value in values]
+
+
+def _whole(values: Array) -> Array:
+    """Labels or groups (n,) in which 3.0, as numpy and pandas write 3 beside a gap or a fraction, is 3.
+
+    Raises ValueError for a float that is not whole.
+    """
+    if values.dtype.kind == "U":
+        return np.array([WHOLE.sub(r"\1", value) for value in values.tolist()], dtype=str)
+    if values.dtype.kind != "f":
+        return values
+    numbers = values.astype(np.float64)
+    wrong = numbers[~((np.rint(numbers) == numbers) & (abs(numbers) < LARGEST))]
+    if wrong.size:
+        raise ValueError(f"{wrong[0]}")
+    return numbers.astype(np.int64)
 
 
 def labels(train: dict[str, Any], test: dict[str, Any]) -> dict[str, Array]:

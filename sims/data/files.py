@@ -22,13 +22,12 @@ import numpy as np
 
 from fltheory.errors import InputError, count
 from sims.data.arrays import Array
-from sims.data.assemble import groups, inputs, joined, labels, split
+from sims.data.assemble import WHOLE, groups, inputs, joined, labels, split
 from sims.data.formats import read_idx
 
 Parts = dict[str, dict[str, list[Any]]]  # part -> inputs, labels or groups -> one entry a file
 
 TEST_NAME = re.compile("(?<![a-z])(test|t10k|valid|eval)", re.IGNORECASE)
-WHOLE = re.compile(r"\A(-?[0-9]+)\.0+\Z")  # 3.0, as pandas writes 3 beside a gap
 _ROLES = {
     "inputs": ("inputs", "x", "images", "data", "features", "text"),
     "labels": ("labels", "y", "label", "targets"),
@@ -212,7 +211,7 @@ def _read_csv(file: Path, part: dict[str, list[Any]], columns: Sequence[str] | N
         raise ValueError(f"{len(table[wrong])} fields in row {wrong + 1}, {len(header)} columns")
     answers = [row[label[0]] if text else row[label[0]].strip() for row in table]  # a space may be the next character
     users = [row[group[0]].strip() for row in table] if group else []
-    answers, users = ([WHOLE.sub(r"\1", value) for value in values] for values in (answers, users))
+    answers = [WHOLE.sub(r"\1", answer) for answer in answers]
     for what, values in (("label", answers), ("group", users)):
         if (wrong := next((i for i, value in enumerate(values) if value.lower() in ("", "nan")), None)) is not None:
             raise ValueError(f"no {what} in row {wrong + 1}, line {lines[wrong]} of the file")

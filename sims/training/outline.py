@@ -15,7 +15,7 @@ import numpy.typing as npt
 from fltheory.errors import InputError, count
 from sims.training.partition import Partition
 from sims.training.precision import SHORT, kept_in, require_short
-from sims.training.problem import Divided, divided, module_of, require_torch
+from sims.training.problem import Divided, divided, made_or_refused, module_of, require_torch
 from sims.training.samples import loss_scales
 from sims.training.tables import require_place
 
@@ -109,8 +109,8 @@ def _without_memory(model: Any, shared: Divided, seed: int) -> nn.Module:
             return module_of(model, shared.labelled, seed)
     except InputError:
         raise
-    except Exception:  # whatever a factory makes of numbers that are not there
-        return module_of(model, shared.labelled, seed)
+    except (Exception, SystemExit):  # whatever a factory makes of numbers that are not there
+        return made_or_refused(model, shared.labelled, seed)
 
 
 def _bytes(shared: Divided, itemsize: int) -> tuple[int, int]:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from fltheory.errors import InputError, count, one_of
 from fltheory.streams import stream
-from sims.refusals import loading
+from sims.refusals import is_out_of_memory, loading, reason_of
 from sims.training.partition import Partition, split
 from sims.training.precision import SHORT, kept_in, require_short
 
@@ -95,7 +95,7 @@ def training(
     shared = divided(data, partition, train_samples, test_samples, data_hash, seed)
     name, options = _named("data", data)
     arrays = _arrays(name, tuple(sorted(options.items())), kept, device)
-    module = module_of(model, shared.labelled, seed).to(getattr(torch, kept))
+    module = made_or_refused(model, shared.labelled, seed).to(getattr(torch, kept))
     return Task(
         module,
         _of(arrays["train_inputs"], shared.train),
@@ -161,6 +161,22 @@ def module_of(model: Any, labelled: LabelledData, seed: int) -> nn.Module:
 
     name, given = _named("model", model)
     return models.make(name, seed=seed, **_implied(name, given, labelled))
+
+
+def made_or_refused(model: Any, labelled: LabelledData, seed: int) -> nn.Module:
+    """`module_of`, where whatever the factory raises, which may be the user's, is an InputError that says so.
+
+    But for a lack of memory, which is no fault of it.
+    """
+    try:
+        return module_of(model, labelled, seed)
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:
+        if is_out_of_memory(error):
+            raise
+        name, _ = _named("model", model)
+        raise InputError("model", name, f"one that its factory makes ({reason_of(error)})") from error
 
 
 @lru_cache(maxsize=4)

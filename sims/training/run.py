@@ -264,7 +264,10 @@ def _results(
 
 
 def _data(experiment: Experiment, finished: list[tuple[One, Result]]) -> tuple[pl.DataFrame, list[str]]:
-    """All results as one table, algorithm by algorithm, and why runs stopped early."""
+    """All results as one table, algorithm by algorithm, and why runs stopped early.
+
+    Natural clients may be more with one seed than with another, whose columns of the last ones are null.
+    """
     frames, stopped = [], []
     for job, result in sorted(finished, key=lambda pair: (pair[0].algorithm, pair[0].replicate)):
         label = str(experiment.algorithm[job.algorithm].label)
@@ -273,7 +276,7 @@ def _data(experiment: Experiment, finished: list[tuple[One, Result]]) -> tuple[p
             stopped.append(f"{label}, replicate {job.replicate}: {why}")
         if len(arrays["rounds"]):  # none of a run that stopped before anything was recorded
             frames.append(frame_of(label, job.replicate, arrays))
-    return pl.concat(frames) if frames else pl.DataFrame(), stopped
+    return pl.concat(frames, how="diagonal") if frames else pl.DataFrame(), stopped
 
 
 def _latest(simulation: Simulation) -> dict[str, float]:

@@ -136,6 +136,28 @@ def test_amplified_averages_over_the_starts_of_whole_intervals(run, frame):
     assert found["bound"] == pytest.approx(expected, rel=1e-12)
 
 
+def test_before_the_first_whole_interval_conditions_are_those_that_can_be_told(tmp_path):
+    """With intervals of 8 in 4 rounds none ends: P <= T/2 fails, and what asks for delta(P) is not known."""
+    content = experiment(rounds=4, replicates=1, record__every=2)
+    content["algorithm"] = [one for one in content["algorithm"] if one["name"] == "amplified"]
+    content["record"]["what"] = list(wanted(canonical(content)))
+    found = beside(simulate(parse(content), store=tmp_path))
+    assert found["bound"].to_list() == found["measured"].to_list() == [None, None]
+    assert found["conditions"].to_list() == [False, False]
+    assert found["broken"].str.split(", ").list.contains("interval").all()
+    assert found["remarks"].str.contains("no record has a value of interval_divergence").all()
+
+
+def test_a_condition_that_cannot_be_told_is_neither_kept_nor_broken():
+    claim = ledger["fedau.thm2"]
+    constants = {symbol.name: 1.0 for symbol in claim.bound.rhs.free_symbols} | {"local_lr": 1e-9, "smoothness": np.nan}
+    bound, holds, why = practice._evaluated(claim, constants)
+    unknown = {name for name, one in claim.conditions.items() if "smoothness" in {s.name for s in one.free_symbols}}
+    assert unknown
+    assert holds.keys() == claim.conditions.keys() - unknown
+    assert (bound, why) == (None, ["no record has a value of smoothness"])
+
+
 def test_plain_fedavg_has_intervals_between_its_records(frame):
     found = row(frame, "FedAvg")
     assert (found["statement"], found["interval"], found["amplification"]) == ("amplified.thm31.average", 4, 1)

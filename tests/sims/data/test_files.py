@@ -154,6 +154,26 @@ def test_whole_numbers_that_are_floats_are_labels_and_groups(tmp_path):
             read_files([tmp_path / f"{part}.npz" for part in ("train", "test")])
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ([3.0, 1.0, 0.0], ["3", "1", "0"]),
+        (["3.0", "1", "0"], [3, 1, 0]),
+        (np.array([3, 1, 0], np.float16), ["3.00", "1", "0"]),
+        (np.array([3, 1, 0], np.uint64), [3, 1, 0]),
+    ],
+)
+def test_labels_and_groups_of_several_forms_are_the_same(tmp_path, first, second, recwarn):
+    for name, given in (("train_a", first), ("train_b", second), ("test", second)):
+        np.savez(tmp_path / f"{name}.npz", x=np.ones((3, 1)), y=given, groups=given)
+    rows = "".join(f"{label},{label},1\n" for label in second)
+    (tmp_path / "train_c.csv").write_text(f"label,group,x\n{rows}")
+    found = read_files(sorted(tmp_path.iterdir()))
+    assert unpack(found["classes"]) == unpack(found["group_names"]) == ("0", "1", "3")
+    assert found["train_labels"].tolist() == found["groups"].tolist() == [2, 1, 0] * 3
+    assert not recwarn.list
+
+
 def test_leaf_images(tmp_path):
     flat = (IMAGES.reshape(6, 12) / 255).tolist()
     train = leaf(tmp_path / "all_data_0_train.json", {"w1": (flat[:3], [0, 1, 1]), "w0": (flat[3:4], [5])})

@@ -1,13 +1,15 @@
 """Natural clients and what the data say about a model, on a small made text data set."""
 
+import json
 import re
 from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 
-from analysis import measured
+from analysis import measured, practice
 from fltheory.errors import InputError
 from sims import catalogue
 from sims.data import LabelledData
@@ -138,6 +140,30 @@ def test_a_seed_whose_data_do_not_tell_is_not_trained(made, monkeypatch, tmp_pat
     assert found.data()["test_loss"].is_finite().all()
 
 
+def test_seeds_may_have_different_numbers_of_natural_clients(monkeypatch, tmp_path):
+    """The more numerous ones have columns of their own, and theory is held beside each seed with its own number."""
+    monkeypatch.setattr(catalogue, "_kept", {})
+
+    def clients(seed):
+        own = [catalogue._seed({"seed": seed}, replicate) for replicate in (0, 1)]
+        return [len(problem.divided("made", "natural", 6, None, None, one).partition.clients) for one in own]
+
+    seed = next(seed for seed in range(99) if clients(seed)[0] < clients(seed)[1])
+    fedau = {"name": "fedavg", "local_lr": 0.1, "weighting": {"name": "fedau", "cutoff": 3}}
+    own = {"seed": seed, "algorithm": fedau, "problem": EXPERIMENT["problem"] | {"train_samples": 6}}
+    content = EXPERIMENT | own
+    what = [*practice.wanted(json.loads(parse(content).canonical)), "client_losses"]
+    found = train(parse(content | {"record": {"what": what, "every": 2}}), store=tmp_path)
+    for replicate, number in enumerate(clients(seed)):
+        rows = found.data().filter(pl.col("replicate") == replicate).select("^client_losses_.*$")
+        assert rows.width == clients(seed)[1]
+        assert [rows[f"client_losses_{j}"].null_count() for j in range(rows.width)] == [
+            0 if j < number else rows.height for j in range(rows.width)
+        ]
+        beside = practice.beside(found).filter(pl.col("replicate") == replicate)
+        assert beside["n_clients"].to_list() == [number]
+
+
 def freeze(module):
     module.requires_grad_(False)
 
@@ -171,19 +197,21 @@ def test_a_seed_whose_module_is_refused_is_not_trained(monkeypatch, tmp_path, sp
     assert "1 of 2 seeds" in measured.sentence(found)
 
 
-def test_a_seed_whose_module_cannot_be_made_is_named(monkeypatch, tmp_path):
+@pytest.mark.parametrize("error", [RuntimeError, FileNotFoundError, OSError, StopIteration, SystemExit, AssertionError])
+def test_a_seed_whose_module_cannot_be_made_is_named(monkeypatch, tmp_path, error):
     """And what is done is kept: it may be made at another time."""
     original, made, taken = problem.module_of, [], []
 
     def module_of(*arguments):
         made.append(arguments)
         if len(made) == 2:
-            raise RuntimeError("no weights for it")
+            raise error("no weights for it")
         return original(*arguments)
 
     monkeypatch.setattr(problem, "module_of", module_of)
     monkeypatch.setattr(catalogue, "_kept", {})
-    with pytest.raises(InputError, match=r"^replicate 1: problem training must be .*RuntimeError: no weights for it"):
+    sentence = rf"^replicate 1: model must be one that its factory makes \({error.__name__}: no weights for it\); got "
+    with pytest.raises(InputError, match=sentence):
         train(parse(EXPERIMENT), store=tmp_path)
     found = train(parse(EXPERIMENT), store=tmp_path, progress=lambda name, *_: taken.append(name))
     assert set(found.data()["replicate"]) == {0, 1}
