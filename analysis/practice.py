@@ -302,7 +302,7 @@ def _rows(
     estimates = "; ".join([*sources.values(), f"initial_gap: {about_gap}"])
     remarks = [SAMPLED, *theorem.caveats, *([remark] if remark else [])]
     if experiment["record"]["every"] > theorem.period:
-        remarks.append(f"averages are over every {experiment['record']['every']}th round, those recorded")
+        remarks.append(f"averages are over one round in {experiment['record']['every']}, those recorded")
     largest = {name: _supremum(theorem, name, rounds, values) for name in theorem.needs}
     fixed = {"initial_gap": gap, "n_clients": _clients(experiment, index, replicate)}
     for place in range(1, len(at)):
@@ -395,7 +395,12 @@ def _clients(experiment: Mapping[str, Any], index: int, replicate: int) -> int:
 
 
 def draw(frame: pl.DataFrame, path: Path) -> Path:
-    """The table of `beside` as a picture, a panel for each algorithm; dashed where a condition of the bound fails."""
+    """The table of `beside` as a picture, a panel for each algorithm; dashed where a condition of the bound fails.
+
+    Raises InputError for a table without rows.
+    """
+    if frame.is_empty():
+        raise InputError("frame", "one without rows", "of a run with a record after round 0")
     labels = frame["algorithm"].unique(maintain_order=True).to_list()
     columns = min(3, len(labels))
     lines = -(-len(labels) // columns)

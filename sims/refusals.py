@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fltheory.errors import InputError
+from fltheory.errors import InputError, printable
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def loading(package: str, argument: str, value: str) -> Iterator[None]:
 
 def reason_of(error: BaseException) -> str:
     """What an error of a library says, in one short line."""
-    reason = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+    reason = printable(" ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":"))
     return reason if len(reason) <= 160 else reason[:157] + "..."
 
 

@@ -24,7 +24,9 @@ def joined(name: str, part: Mapping[str, list[Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if missing := {"inputs", "labels"} - set(part):
         raise InputError("files", f"no {' and no '.join(sorted(missing))}", f"complete for the {name} part")
-    for role, pieces in part.items():
+    for role, given in part.items():
+        # names before pieces of several types become one
+        pieces = given if role == "inputs" else [_names(role, piece) for piece in given]
         if all(isinstance(piece, list) for piece in pieces):
             found[role] = [text for piece in pieces for text in piece]
             continue
@@ -35,6 +37,21 @@ def joined(name: str, part: Mapping[str, list[Any]]) -> dict[str, Any]:
     if len(set(sizes.values())) != 1 or 0 in sizes.values():
         raise InputError("files", sizes, f"as many inputs as labels, at least one, in the {name} part")
     return found
+
+
+def _names(role: str, values: Array) -> Array:
+    """Labels or groups as int64 or text; 3.0, as numpy and pandas write 3 beside a gap or a fraction, is 3."""
+    if values.dtype.kind == "U":
+        shortened = [WHOLE.sub(r"\1", value) for value in values.ravel().tolist()]
+        return np.array(shortened, dtype=str).reshape(values.shape)
+    allowed = "whole numbers or names, one a sample"
+    if values.dtype.kind not in "iuf":
+        raise InputError(role, f"type {values.dtype}", allowed)
+    numbers = values.astype(np.float64)
+    wrong = values[~((np.rint(numbers) == numbers) & (abs(numbers) < (LARGEST if values.dtype.kind == "f" else 2**63)))]
+    if wrong.size:
+        raise InputError(role, wrong[0].item(), allowed)
+    return values.astype(np.int64)
 
 
 def split(part: Mapping[str, Any], one_in: int) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -51,30 +68,12 @@ def _pick(values: Any, where: Array) -> Any:
 
 def _numbered(train: Array, test: Array) -> tuple[Array, Array, list[str]]:
     """Labels or groups as numbers from 0, in order, and what the numbers stand for."""
-    both = _whole(np.concatenate([train.reshape(len(train)), test.reshape(len(test))]))
-    if both.dtype.kind not in "iuU":
-        raise ValueError(f"type {both.dtype}")
+    both = np.concatenate([train.reshape(len(train)), test.reshape(len(test))])
     values, number = np.unique(both, return_inverse=True)
     number = number.astype(np.int64).reshape(-1)
     if empty := [name for name in values.tolist() if str(name).lower() in ("", "nan")]:
         raise ValueError(f"the name {empty[0]!r}")
     return number[: len(train)], number[len(train) :], [str(value) for value in values]
-
-
-def _whole(values: Array) -> Array:
-    """Labels or groups (n,) in which 3.0, as numpy and pandas write 3 beside a gap or a fraction, is 3.
-
-    Raises ValueError for a float that is not whole.
-    """
-    if values.dtype.kind == "U":
-        return np.array([WHOLE.sub(r"\1", value) for value in values.tolist()], dtype=str)
-    if values.dtype.kind != "f":
-        return values
-    numbers = values.astype(np.float64)
-    wrong = numbers[~((np.rint(numbers) == numbers) & (abs(numbers) < LARGEST))]
-    if wrong.size:
-        raise ValueError(f"{wrong[0]}")
-    return numbers.astype(np.int64)
 
 
 def labels(train: dict[str, Any], test: dict[str, Any]) -> dict[str, Array]:

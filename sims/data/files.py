@@ -161,7 +161,7 @@ def _read_leaf(content: Any, part: dict[str, list[Any]]) -> None:
         raise ValueError("num_samples is no list of numbers")
     if sizes is not None and len(sizes) != len(users):
         raise ValueError(f"num_samples of {len(sizes)} users, and {len(users)} users")
-    if (repeated := _repeated(users)) is not None:
+    if (repeated := _repeated([WHOLE.sub(r"\1", str(user)) for user in users])) is not None:
         raise ValueError(f"user {repeated!r} twice")
     for place, user in enumerate(users):
         x, y = content["user_data"][user]["x"], content["user_data"][user]["y"]

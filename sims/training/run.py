@@ -70,6 +70,9 @@ class One:
         try:
             with own_surroundings():
                 result = self._run(checkpoint, every, progress)
+        except InputError as error:
+            error.args = (f"replicate {self.replicate}: {error}",)
+            raise
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -121,7 +124,6 @@ class One:
             check_metrics(tuple(what), setup.problem, setup.rates)
         except InputError as error:
             if error.argument not in ("module", "record.what") or is_out_of_memory(error.__cause__ or error):
-                error.args = (f"replicate {self.replicate}: {error}",)
                 raise
             return str(error)
         return ""

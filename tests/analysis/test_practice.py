@@ -116,7 +116,7 @@ def test_every_estimate_is_named_and_the_warning_is_there(frame):
         assert "smoothness: lower bound, L" in found["estimates"]
         assert "noise_std: sample of a supremum, sigma" in found["estimates"]
         assert "initial_gap: exact, f(x_0) - f*" in found["estimates"]
-        assert "averages are over every 4th round" in found["remarks"] or algorithm in ("amplified", "FedAvg")
+        assert "averages are over one round in 4" in found["remarks"] or algorithm in ("amplified", "FedAvg")
 
 
 def test_amplified_averages_over_the_starts_of_whole_intervals(run, frame):
@@ -358,6 +358,11 @@ def test_the_picture(frame, tmp_path):
     path = draw(frame, tmp_path / "practice.png")
     assert path.read_bytes().startswith(b"\x89PNG")
     assert path.stat().st_size > 20_000
+
+
+def test_no_picture_is_drawn_of_nothing(tmp_path):
+    with pytest.raises(InputError, match="frame must be of a run with a record after round 0"):
+        draw(pl.DataFrame(), tmp_path / "practice.png")
 
 
 @pytest.mark.torch

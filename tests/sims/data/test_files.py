@@ -161,6 +161,8 @@ def test_whole_numbers_that_are_floats_are_labels_and_groups(tmp_path):
         (["3.0", "1", "0"], [3, 1, 0]),
         (np.array([3, 1, 0], np.float16), ["3.00", "1", "0"]),
         (np.array([3, 1, 0], np.uint64), [3, 1, 0]),
+        (np.array([2e7, 1e6, 0], np.float32), ["20000000", "1000000", "0"]),  # as text 2e+07
+        (np.array([2048, 1, 0], np.float16), [2048, 1, 0]),
     ],
 )
 def test_labels_and_groups_of_several_forms_are_the_same(tmp_path, first, second, recwarn):
@@ -169,9 +171,27 @@ def test_labels_and_groups_of_several_forms_are_the_same(tmp_path, first, second
     rows = "".join(f"{label},{label},1\n" for label in second)
     (tmp_path / "train_c.csv").write_text(f"label,group,x\n{rows}")
     found = read_files(sorted(tmp_path.iterdir()))
-    assert unpack(found["classes"]) == unpack(found["group_names"]) == ("0", "1", "3")
-    assert found["train_labels"].tolist() == found["groups"].tolist() == [2, 1, 0] * 3
+    assert len(unpack(found["classes"])) == 3
+    assert (
+        set(unpack(found["classes"])) == set(unpack(found["group_names"])) == {str(int(float(one))) for one in second}
+    )
+    assert found["train_labels"].tolist() == [*found["train_labels"][:3].tolist()] * 3
+    assert found["train_labels"].tolist() == found["groups"].tolist()
     assert not recwarn.list
+
+
+def test_names_that_are_refused_alone_are_refused_beside_others(tmp_path):
+    np.savez(tmp_path / "train_a.npz", x=np.ones((2, 1)), y=["a", "1"])
+    np.savez(tmp_path / "test.npz", x=np.ones((2, 1)), y=["a", "1"])
+    for wrong, shown in (
+        ([0.5, 1], "0.5"),
+        ([True, False], "'type bool'"),
+        (np.array(["2020-01-01"] * 2, "M8[D]"), r"'type datetime64\[D\]'"),
+        (np.array([1, 2**63], np.uint64), str(2**63)),
+    ):
+        np.savez(tmp_path / "train_b.npz", x=np.ones((2, 1)), y=wrong)
+        with pytest.raises(InputError, match=f"^labels must be whole numbers or names, one a sample; got {shown}$"):
+            read_files(sorted(tmp_path.iterdir()))
 
 
 def test_leaf_images(tmp_path):
@@ -284,6 +304,7 @@ def bad(tmp_path, name, content):
             "num_samples is no list of numbers",
         ),
         ("a.json", '{"users": ["u", "u"], "user_data": {"u": {"x": [[1]], "y": [1]}}}', "user 'u' twice"),
+        ("a.json", '{"users": ["1", "1.0"], "user_data": {"1": {"x": [[1]], "y": [1]}}}', "user '1' twice"),
         *(
             ("a.json", f'{{"users": ["u"], "user_data": {{"u": {{"x": ["a", {other}], "y": [1, 2]}}}}}}', sentence)
             for other in ("null", "[1, 2]", "5")

@@ -1,5 +1,6 @@
 """Natural clients and what the data say about a model, on a small made text data set."""
 
+import copy
 import json
 import re
 from contextlib import suppress
@@ -140,28 +141,47 @@ def test_a_seed_whose_data_do_not_tell_is_not_trained(made, monkeypatch, tmp_pat
     assert found.data()["test_loss"].is_finite().all()
 
 
+def clients_of(seed):
+    """How many natural clients have one of 6 samples, with the first two seeds of an experiment."""
+    own = [catalogue._seed({"seed": seed}, replicate) for replicate in (0, 1)]
+    return [len(problem.divided("made", "natural", 6, None, None, one).partition.clients) for one in own]
+
+
 def test_seeds_may_have_different_numbers_of_natural_clients(monkeypatch, tmp_path):
     """The more numerous ones have columns of their own, and theory is held beside each seed with its own number."""
     monkeypatch.setattr(catalogue, "_kept", {})
-
-    def clients(seed):
-        own = [catalogue._seed({"seed": seed}, replicate) for replicate in (0, 1)]
-        return [len(problem.divided("made", "natural", 6, None, None, one).partition.clients) for one in own]
-
-    seed = next(seed for seed in range(99) if clients(seed)[0] < clients(seed)[1])
+    seed = next(seed for seed in range(99) if np.diff(clients_of(seed)) > 0)
+    clients = clients_of(seed)
     fedau = {"name": "fedavg", "local_lr": 0.1, "weighting": {"name": "fedau", "cutoff": 3}}
     own = {"seed": seed, "algorithm": fedau, "problem": EXPERIMENT["problem"] | {"train_samples": 6}}
     content = EXPERIMENT | own
     what = [*practice.wanted(json.loads(parse(content).canonical)), "client_losses"]
     found = train(parse(content | {"record": {"what": what, "every": 2}}), store=tmp_path)
-    for replicate, number in enumerate(clients(seed)):
+    for replicate, number in enumerate(clients):
         rows = found.data().filter(pl.col("replicate") == replicate).select("^client_losses_.*$")
-        assert rows.width == clients(seed)[1]
+        assert rows.width == clients[1]
         assert [rows[f"client_losses_{j}"].null_count() for j in range(rows.width)] == [
             0 if j < number else rows.height for j in range(rows.width)
         ]
         beside = practice.beside(found).filter(pl.col("replicate") == replicate)
         assert beside["n_clients"].to_list() == [number]
+
+
+@pytest.mark.parametrize("option", [{"selection": {"name": "uniform"}}, {"name": "fedlaavg"}])
+def test_a_seed_whose_clients_do_not_fit_is_named(monkeypatch, tmp_path, option):
+    """The first seed has more clients; what asks for so many is refused of the second."""
+    monkeypatch.setattr(catalogue, "_kept", {})
+    seed = next(seed for seed in range(99) if np.diff(clients_of(seed)) < 0)
+    first, second = clients_of(seed)
+    content = copy.deepcopy(EXPERIMENT) | {"seed": seed}
+    content["problem"]["train_samples"] = 6
+    content["algorithm"] |= option
+    if "selection" in option:
+        content["algorithm"]["selection"] = option["selection"] | {"size": first}
+    else:
+        content["algorithm"]["weights"] = [1 / first] * first
+    with pytest.raises(InputError, match=rf"^replicate 1: .*clients, {second}|^replicate 1: .*the {second} clients"):
+        train(parse(content), store=tmp_path)
 
 
 def freeze(module):
