@@ -22,7 +22,7 @@ import numpy as np
 
 from fltheory.errors import InputError, count
 from sims.data.arrays import Array
-from sims.data.assemble import WHOLE, groups, inputs, joined, labels, split
+from sims.data.assemble import WHOLE, groups, inputs, joined, labels, read_as_numbers, split
 from sims.data.formats import read_idx
 
 Parts = dict[str, dict[str, list[Any]]]  # part -> inputs, labels or groups -> one entry a file
@@ -80,6 +80,7 @@ def read_files(
         raise InputError("files", [Path(file).name for file in files], allowed)
     if set(train) != set(test):
         raise InputError("files", sorted(set(train) ^ set(test)), "in the training and in the test part, or in neither")
+    read_as_numbers(train, test)
     try:
         return {
             **labels(train, test),
@@ -211,12 +212,10 @@ def _read_csv(file: Path, part: dict[str, list[Any]], columns: Sequence[str] | N
         raise ValueError(f"{len(table[wrong])} fields in row {wrong + 1}, {len(header)} columns")
     answers = [row[label[0]] if text else row[label[0]].strip() for row in table]  # a space may be the next character
     users = [row[group[0]].strip() for row in table] if group else []
-    answers = [WHOLE.sub(r"\1", answer) for answer in answers]
     for what, values in (("label", answers), ("group", users)):
         if (wrong := next((i for i, value in enumerate(values) if value.lower() in ("", "nan")), None)) is not None:
             raise ValueError(f"no {what} in row {wrong + 1}, line {lines[wrong]} of the file")
-    are_numbers = all(re.fullmatch(r"-?[0-9]+", answer) for answer in answers)
-    part["labels"].append(np.array(answers, np.int64 if are_numbers else None))
+    part["labels"].append(np.array(answers, dtype=str))
     if group:
         part["groups"].append(np.array(users))
     if text:

@@ -164,19 +164,14 @@ def module_of(model: Any, labelled: LabelledData, seed: int) -> nn.Module:
 
 
 def made_or_refused(model: Any, labelled: LabelledData, seed: int) -> nn.Module:
-    """`module_of`, where whatever the factory raises, which may be the user's, is an InputError that says so.
-
-    But for a lack of memory, which is no fault of it.
-    """
+    """`module_of`, where whatever the factory raises, which may be the user's, is an InputError that says so."""
     try:
         return module_of(model, labelled, seed)
     except InputError:
         raise
     except (Exception, SystemExit) as error:
-        if is_out_of_memory(error):
-            raise
-        name, _ = _named("model", model)
-        raise InputError("model", name, f"one that its factory makes ({reason_of(error)})") from error
+        allowed = "one that fits into memory" if is_out_of_memory(error) else "one that its factory makes"
+        raise InputError("model", _named("model", model)[0], f"{allowed} ({reason_of(error)})") from error
 
 
 @lru_cache(maxsize=4)

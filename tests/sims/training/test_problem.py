@@ -217,20 +217,22 @@ def test_a_seed_whose_module_is_refused_is_not_trained(monkeypatch, tmp_path, sp
     assert "1 of 2 seeds" in measured.sentence(found)
 
 
-@pytest.mark.parametrize("error", [RuntimeError, FileNotFoundError, OSError, StopIteration, SystemExit, AssertionError])
-def test_a_seed_whose_module_cannot_be_made_is_named(monkeypatch, tmp_path, error):
+@pytest.mark.parametrize("says", ["no weights for it", "Cannot allocate memory"])
+@pytest.mark.parametrize("error", [RuntimeError, FileNotFoundError, OSError, StopIteration, SystemExit, ImportError])
+def test_a_seed_whose_module_cannot_be_made_is_named(monkeypatch, tmp_path, error, says):
     """And what is done is kept: it may be made at another time."""
     original, made, taken = problem.module_of, [], []
 
     def module_of(*arguments):
         made.append(arguments)
         if len(made) == 2:
-            raise error("no weights for it")
+            raise error(says)
         return original(*arguments)
 
     monkeypatch.setattr(problem, "module_of", module_of)
     monkeypatch.setattr(catalogue, "_kept", {})
-    sentence = rf"^replicate 1: model must be one that its factory makes \({error.__name__}: no weights for it\); got "
+    allowed = "fits into memory" if "memory" in says else "its factory makes"
+    sentence = rf"^replicate 1: model must be one that {allowed} \({error.__name__}: {says}\); got "
     with pytest.raises(InputError, match=sentence):
         train(parse(EXPERIMENT), store=tmp_path)
     found = train(parse(EXPERIMENT), store=tmp_path, progress=lambda name, *_: taken.append(name))
