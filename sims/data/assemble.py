@@ -16,7 +16,6 @@ from sims.data.arrays import Array, pack
 from sims.data.words import rows, vocabulary, words
 
 WHOLE = re.compile(r"\A(-?[0-9]+)\.0+\Z")
-NUMBER = re.compile("-?[0-9]{1,18}")  # that 64 bits hold
 PLAIN_CHANNELS = 4  # red, green, blue and opacity
 
 
@@ -49,21 +48,13 @@ def _names(role: str, values: Array) -> Array:
         fits = not values.size or int(values.max()) < 2**63
         return values.astype(np.int64 if fits else str)
     allowed = "whole numbers or names, one a sample"
-    if values.dtype.kind != "f":
+    if values.dtype.kind != "f" or values.itemsize > 8:  # of longer ones a fraction would be lost
         raise InputError(role, f"type {values.dtype}", allowed)
     numbers = values.astype(np.float64)
     wrong = numbers[~((np.rint(numbers) == numbers) & (abs(numbers) < LARGEST))]
     if wrong.size:
         raise InputError(role, float(wrong[0]), allowed)
     return numbers.astype(np.int64)
-
-
-def read_as_numbers(*parts: dict[str, Any]) -> None:
-    """Make int64 of labels that are text, in place, if the text of all samples is a number: 01 is 1 then."""
-    texts = {text for part in parts if part["labels"].dtype.kind == "U" for text in np.unique(part["labels"]).tolist()}
-    if all(map(NUMBER.fullmatch, texts)):
-        for part in parts:
-            part["labels"] = part["labels"].astype(np.int64)
 
 
 def split(part: Mapping[str, Any], one_in: int) -> tuple[dict[str, Any], dict[str, Any]]:

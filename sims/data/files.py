@@ -22,11 +22,13 @@ import numpy as np
 
 from fltheory.errors import InputError, count
 from sims.data.arrays import Array
-from sims.data.assemble import WHOLE, groups, inputs, joined, labels, read_as_numbers, split
+from sims.data.assemble import WHOLE, groups, inputs, joined, labels, split
 from sims.data.formats import read_idx
 
-Parts = dict[str, dict[str, list[Any]]]  # part -> inputs, labels or groups -> one entry a file
+# part -> inputs, labels or groups -> one entry a file; "untyped": which entries of labels are texts of a CSV file
+Parts = dict[str, dict[str, list[Any]]]
 
+NUMBER = re.compile("-?0{0,99}[0-9]{1,19}")
 TEST_NAME = re.compile("(?<![a-z])(test|t10k|valid|eval)", re.IGNORECASE)
 _ROLES = {
     "inputs": ("inputs", "x", "images", "data", "features", "text"),
@@ -68,6 +70,7 @@ def read_files(
     parts: Parts = {"train": defaultdict(list), "test": defaultdict(list)}
     for file in map(Path, files):
         _read(file, parts, columns, encoding)
+    _type_labels(parts)
     train = joined("train", parts["train"])
     if parts["test"]:
         if hold_out is not None:
@@ -80,7 +83,6 @@ def read_files(
         raise InputError("files", [Path(file).name for file in files], allowed)
     if set(train) != set(test):
         raise InputError("files", sorted(set(train) ^ set(test)), "in the training and in the test part, or in neither")
-    read_as_numbers(train, test)
     try:
         return {
             **labels(train, test),
@@ -89,6 +91,15 @@ def read_files(
         }
     except UnicodeEncodeError as error:  # of JSON that names half of a character
         raise InputError("files", error.object[error.start : error.end], "of whole characters") from None
+
+
+def _type_labels(parts: Parts) -> None:
+    """Make arrays of the labels of CSV files, which have no types: numbers, so that 01 is 1, if all are, else text."""
+    untyped = [(part["labels"], place) for part in parts.values() for place in part.pop("untyped", [])]
+    every = {label for entries, place in untyped for label in entries[place]}
+    numbers = all(NUMBER.fullmatch(label) and -(2**63) <= int(label) < 2**63 for label in every)
+    for entries, place in untyped:
+        entries[place] = np.array(entries[place], np.int64 if numbers else str)
 
 
 def _check_columns(columns: Sequence[str], files: Sequence[str | Path]) -> None:
@@ -212,10 +223,12 @@ def _read_csv(file: Path, part: dict[str, list[Any]], columns: Sequence[str] | N
         raise ValueError(f"{len(table[wrong])} fields in row {wrong + 1}, {len(header)} columns")
     answers = [row[label[0]] if text else row[label[0]].strip() for row in table]  # a space may be the next character
     users = [row[group[0]].strip() for row in table] if group else []
+    answers = [WHOLE.sub(r"\1", answer) for answer in answers]
     for what, values in (("label", answers), ("group", users)):
         if (wrong := next((i for i, value in enumerate(values) if value.lower() in ("", "nan")), None)) is not None:
             raise ValueError(f"no {what} in row {wrong + 1}, line {lines[wrong]} of the file")
-    part["labels"].append(np.array(answers, dtype=str))
+    part["untyped"].append(len(part["labels"]))
+    part["labels"].append(answers)
     if group:
         part["groups"].append(np.array(users))
     if text:

@@ -186,6 +186,7 @@ def test_names_that_are_refused_alone_are_refused_beside_others(tmp_path):
     for wrong, shown in (
         ([0.5, 1], "0.5"),
         ([True, False], "'type bool'"),
+        (np.ones(2, np.longdouble), f"'type {np.dtype(np.longdouble)}'"),
         (np.array(["2020-01-01"] * 2, "M8[D]"), r"'type datetime64\[D\]'"),
     ):
         np.savez(tmp_path / "train_b.npz", x=np.ones((2, 1)), y=wrong)
@@ -213,15 +214,22 @@ def test_labels_are_numbers_in_all_files_or_in_none(tmp_path):
     found = read_files(sorted(tmp_path.iterdir()))
     assert unpack(found["classes"]) == ("01", "1", "x")
     assert found["test_labels"].tolist() == [0, 1]
-    (tmp_path / "train.csv").write_text("label,v\n10,1\n9,2\n01,3\n")
-    np.savez(tmp_path / "train.npz", x=np.ones((3, 1)), y=["10", "9", "1"])
+    (tmp_path / "train.csv").write_text(f"label,v\n{2**63 - 1},1\n9,2\n01,3\n")
+    np.savez(tmp_path / "train.npz", x=np.ones((3, 1)), y=[2**63 - 1, 9, 1])
     found = read_files(sorted(tmp_path.iterdir()))
-    assert unpack(found["classes"]) == ("1", "9", "10")
+    assert unpack(found["classes"]) == ("1", "9", str(2**63 - 1))
     assert found["test_labels"].tolist() == [0, 0]
     assert found["train_labels"].tolist() == [2, 1, 0] * 2
     (tmp_path / "tweets.csv").write_text("label,text\n0,bad\n4,fun\n4,fun\n")
     found = read_files([tmp_path / "tweets.csv"], hold_out=3)  # of one length, and no characters
     assert unpack(found["vocabulary"]) == ("<pad>", "<unk>")
+
+
+def test_digits_are_characters_of_leaf(tmp_path):
+    train = leaf(tmp_path / "train.json", {"ann": (["3141", "1415", "4159"], ["5", "9", "2"])})
+    found = read_files([train, leaf(tmp_path / "test.json", {"ann": (["5926"], ["5"])})])
+    assert unpack(found["vocabulary"]) == tuple("1234569")
+    assert found["train_labels"].tolist() == [4, 6, 1]
 
 
 def test_leaf_images(tmp_path):
