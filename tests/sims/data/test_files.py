@@ -186,7 +186,7 @@ def test_names_that_are_refused_alone_are_refused_beside_others(tmp_path):
     for wrong, shown in (
         ([0.5, 1], "0.5"),
         ([True, False], "'type bool'"),
-        (np.ones(2, np.longdouble), f"'type {np.dtype(np.longdouble)}'"),
+        (np.ones(2, np.clongdouble), f"'type {np.dtype(np.clongdouble)}'"),
         (np.array(["2020-01-01"] * 2, "M8[D]"), r"'type datetime64\[D\]'"),
     ):
         np.savez(tmp_path / "train_b.npz", x=np.ones((2, 1)), y=wrong)
