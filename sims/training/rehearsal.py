@@ -246,7 +246,8 @@ def require_plain_outputs(
             return logits_of(module, module(inputs.clone())).detach().clone()  # a parameter may be seen through them
 
     def held(model: int) -> Tensor:
-        with evaluating(), layout.held(own, models[model]):
+        # a copy: what a module writes to its parameters is found elsewhere, and must not be there at the second call
+        with evaluating(), layout.held(own, models[model].clone()):
             return logits_of(own, own(inputs.clone())).detach().clone()
 
     try:

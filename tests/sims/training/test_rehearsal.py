@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from fltheory.errors import InputError
+from sims import catalogue
 from sims.experiment import parse
 
 torch = pytest.importorskip("torch", reason="needs the training extra")
@@ -247,6 +248,7 @@ class Later(nn.Module):
 def test_a_fault_in_mid_run_stops_that_run_alone(fault, says, in_steps, monkeypatch, tmp_path):
     pytest.importorskip("sklearn", reason="needs the training extra")
     monkeypatch.setattr(models, "factory", lambda name: Later)
+    monkeypatch.setattr(catalogue, "_kept", {})  # a task of another fault
     monkeypatch.setattr(Later, "fault", fault)
     monkeypatch.setattr(Later, "in_steps", in_steps)
     algorithm = {"name": "fedavg", "local_steps": 5}
