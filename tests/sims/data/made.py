@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import struct
 import tarfile
 import zipfile
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -66,4 +68,15 @@ def wheel(path: Path, files: dict[str, bytes]) -> Path:
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in files.items():
             archive.writestr(name, content)
+    return path
+
+
+def leaf(path: Path, users: dict[str, tuple[list[Any], list[Any]]]) -> Path:
+    """A LEAF file of users with inputs and labels."""
+    content = {
+        "users": list(users),
+        "num_samples": [len(y) for _, y in users.values()],
+        "user_data": {user: {"x": x, "y": y} for user, (x, y) in users.items()},
+    }
+    path.write_text(json.dumps(content))
     return path
