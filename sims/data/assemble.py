@@ -39,11 +39,15 @@ def joined(name: str, part: Mapping[str, list[Any]]) -> dict[str, Any]:
     return found
 
 
+def shortened(name: str) -> str:
+    """3 for 3.0, as numpy and pandas write 3 beside a gap or a fraction; any other name as it is."""
+    return WHOLE.sub(r"\1", name)
+
+
 def _names(role: str, values: Array) -> Array:
-    """Labels or groups as int64 or text; 3.0, as numpy and pandas write 3 beside a gap or a fraction, is 3."""
+    """Labels or groups as int64 or text, `shortened`. Raises InputError for anything else."""
     if values.dtype.kind == "U":
-        shortened = [WHOLE.sub(r"\1", value) for value in values.ravel().tolist()]
-        return np.array(shortened, dtype=str).reshape(values.shape)
+        return np.array([shortened(value) for value in values.ravel().tolist()], dtype=str).reshape(values.shape)
     if values.dtype.kind in "iu":
         fits = not values.size or int(values.max()) < 2**63
         return values.astype(np.int64 if fits else str)

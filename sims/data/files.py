@@ -22,7 +22,7 @@ import numpy as np
 
 from fltheory.errors import InputError, count
 from sims.data.arrays import Array
-from sims.data.assemble import WHOLE, groups, inputs, joined, labels, split
+from sims.data.assemble import groups, inputs, joined, labels, shortened, split
 from sims.data.formats import read_idx
 
 # part -> inputs, labels or groups -> one entry a file; "untyped": which entries of labels are texts of a CSV file
@@ -173,7 +173,7 @@ def _read_leaf(content: Any, part: dict[str, list[Any]]) -> None:
         raise ValueError("num_samples is no list of numbers")
     if sizes is not None and len(sizes) != len(users):
         raise ValueError(f"num_samples of {len(sizes)} users, and {len(users)} users")
-    if (repeated := _repeated([WHOLE.sub(r"\1", str(user)) for user in users])) is not None:
+    if (repeated := _repeated([shortened(str(user)) for user in users])) is not None:
         raise ValueError(f"user {repeated!r} twice")
     for place, user in enumerate(users):
         x, y = content["user_data"][user]["x"], content["user_data"][user]["y"]
@@ -223,7 +223,7 @@ def _read_csv(file: Path, part: dict[str, list[Any]], columns: Sequence[str] | N
         raise ValueError(f"{len(table[wrong])} fields in row {wrong + 1}, {len(header)} columns")
     answers = [row[label[0]] if text else row[label[0]].strip() for row in table]  # a space may be the next character
     users = [row[group[0]].strip() for row in table] if group else []
-    answers = [WHOLE.sub(r"\1", answer) for answer in answers]
+    answers = [shortened(answer) for answer in answers]
     for what, values in (("label", answers), ("group", users)):
         if (wrong := next((i for i, value in enumerate(values) if value.lower() in ("", "nan")), None)) is not None:
             raise ValueError(f"no {what} in row {wrong + 1}, line {lines[wrong]} of the file")
